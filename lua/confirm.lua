@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- confirm: makes holds final whose reservations the ledger has committed.
+-- KEYS[1] sale
+-- KEYS[2] held
+-- KEYS[3..] hold of each request
+-- ARGV[1] retention_ms: how long a settled record outlives its sale
+-- ARGV[2..] for each request: request id, reservation id, buyer, quantity, epoch, reserved_at_ms
+-- REPLY done: the hold is confirmed now
+-- REPLY already: it was confirmed before
+-- REPLY conflict state reservation_id: the record belongs to another reservation, or its stock went back
+-- REPLY unseen: there was no hold; the record is written, no stock moves
+-- INVARIANT stock never moves; only a hold in state held with this reservation id changes.
+
+local sale_key, held_key, retention_ms = KEYS[1], KEYS[2], ARGV[1]
+local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 3, 2, 6
+
+local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms')
+local epoch, closes_at_ms = sale[1], sale[2]
+local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
+
+local replies, settled, confirmed_units, by_request = {}, {}, 0, {}
+for i = 1, #holds do
+  local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
+  local request_id, reservation_id = ARGV[at], ARGV[at + 1]
+  local hold = by_request[request_id] or read_record(holds[i])
+  if is_forgotten(hold, epoch) then
+    hold = nil
+  end
+
+  local reply
+  if not hold then
+    hold = {
+      state = 'confirmed', verdict = '', epoch = ARGV[at + 4], reservation_id = reservation_id,
+      buyer = ARGV[at + 2], quantity = ARGV[at + 3], reserved_at_ms = ARGV[at + 5], tries = '0',
+    }
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
+    reply = 'unseen'
+  elseif hold.reservation_id ~= reservation_id or hold.state == 'restored' then
+    reply = table.concat({ 'conflict', hold.state, hold.reservation_id }, ' ')
+  elseif hold.state == 'confirmed' then
+    reply = 'already'
+  else
+    hold.state = 'confirmed'
+    confirmed_units = confirmed_units + tonumber(hold.quantity)
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
+    reply = 'done'
+  end
+  by_request[request_id] = hold
+  replies[i] = reply
+end
+
+-- Point of no return: everything above only read, everything below only writes.
+local keep_until = kept_until(closes_at_ms, now_ms(), retention_ms)
+for _, one in ipairs(settled) do
+  redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
+  redis.call('ZREM', held_key, one.request_id)
+end
+if confirmed_units > 0 then
+  redis.call('HINCRBY', sale_key, 'confirmed_units', confirmed_units)
+end
+return replies

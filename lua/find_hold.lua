@@ -1,0 +1,20 @@
+#!lua
+-- find_hold: reads one hold, and whether its bucket is live.
+-- KEYS[1] sale
+-- KEYS[2] hold of the request
+-- HEAD live: the item is open; a hold that is not here does not exist
+-- HEAD not_live: the item is not in this Redis, or not completely; only a hold that is here counts
+-- REPLY none: there is no hold
+-- REPLY found state verdict reservation_id buyer quantity: an empty verdict is `-`
+-- INVARIANT nothing is written.
+
+local sale_key, hold_key = KEYS[1], KEYS[2]
+
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state')
+local epoch, head = sale[1], sale[2] == 'open' and 'live' or 'not_live'
+local hold = read_record(redis.call('GET', hold_key))
+if not hold or is_forgotten(hold, epoch) then
+  return { head, 'none' }
+end
+local verdict = hold.verdict ~= '' and hold.verdict or '-'
+return { head, table.concat({ 'found', hold.state, verdict, hold.reservation_id, hold.buyer, hold.quantity }, ' ') }

@@ -1,0 +1,40 @@
+#!lua
+-- warm: begins to build one bucket of an item from the ledger; nothing can be bought until it is opened.
+-- KEYS[1] sale
+-- KEYS[2] buyers
+-- KEYS[3] held
+-- ARGV[1] epoch of this warm-up
+-- ARGV[2] buckets of the item
+-- ARGV[3] available units
+-- ARGV[4] confirmed_units
+-- ARGV[5] opens_at_ms
+-- ARGV[6] closes_at_ms
+-- ARGV[7] limit_per_buyer, empty for none
+-- ARGV[8] version of the ledger row that was read
+-- REPLY building: the bucket is empty but for its stock
+-- REPLY live epoch: the bucket is open under this epoch and stays as it is
+-- REPLY moved epoch: a later warm-up is at work
+-- INVARIANT an open bucket is never overwritten.
+
+local sale_key, buyers_key, held_key = KEYS[1], KEYS[2], KEYS[3]
+local epoch, buckets, available, confirmed_units = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local opens_at_ms, closes_at_ms, limit_per_buyer, version = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state')
+if sale[2] == 'open' then
+  return 'live ' .. sale[1]
+end
+if sale[1] and tonumber(sale[1]) > tonumber(epoch) then
+  return 'moved ' .. sale[1]
+end
+
+-- Point of no return: everything above only read, everything below only writes.
+redis.call('UNLINK', sale_key, buyers_key, held_key)
+redis.call('HSET', sale_key,
+  'epoch', epoch, 'buckets', buckets, 'state', 'building', 'available', available,
+  'confirmed_units', confirmed_units, 'opens_at_ms', opens_at_ms, 'closes_at_ms', closes_at_ms,
+  'version', version)
+if limit_per_buyer ~= '' then
+  redis.call('HSET', sale_key, 'limit_per_buyer', limit_per_buyer)
+end
+return 'building'

@@ -1,0 +1,37 @@
+#!lua
+-- warm_page: adds one page of decided orders to a bucket that is being built, so that limits and
+-- the answers to repeated keys survive a loss of Redis.
+-- KEYS[1] sale
+-- KEYS[2] buyers
+-- KEYS[3..] hold of each order's request
+-- ARGV[1] epoch of this warm-up
+-- ARGV[2] retention_ms: how long a settled record outlives its sale
+-- ARGV[3..] for each order: state, verdict, reservation id, buyer, quantity, the buyer's confirmed total
+-- REPLY building: the page is in
+-- REPLY moved epoch: another warm-up is at work
+-- INVARIANT writing a page twice changes nothing.
+
+local sale_key, buyers_key = KEYS[1], KEYS[2]
+local epoch, retention_ms = ARGV[1], ARGV[2]
+local FIRST_HOLD, FIRST_ORDER, ORDER_WIDTH = 3, 3, 6
+
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'closes_at_ms')
+if sale[1] ~= epoch or sale[2] ~= 'building' then
+  return 'moved ' .. (sale[1] or '0')
+end
+
+-- Point of no return: everything above only read, everything below only writes.
+local now = now_ms()
+local keep_until = kept_until(sale[3], now, retention_ms)
+for i = FIRST_HOLD, #KEYS do
+  local at = FIRST_ORDER + (i - FIRST_HOLD) * ORDER_WIDTH
+  local hold = {
+    state = ARGV[at], verdict = ARGV[at + 1], epoch = epoch, reservation_id = ARGV[at + 2],
+    buyer = ARGV[at + 3], quantity = ARGV[at + 4], reserved_at_ms = whole(now), tries = '0',
+  }
+  redis.call('SET', KEYS[i], write_record(hold), 'PXAT', keep_until)
+  if ARGV[at + 5] ~= '0' then
+    redis.call('HSET', buyers_key, hold.buyer, ARGV[at + 5])
+  end
+end
+return 'building'

@@ -1,0 +1,180 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use shared::config::{Config, ConfigError, Sources, load};
+use shared::domain::ItemId;
+
+use crate::commands::item::PutArgs;
+
+/// Sells limited stock to a crowd: exactly what is there, never a unit more, never an order lost.
+///
+/// Purchases are answered from Redis, travel through RabbitMQ, and become orders in PostgreSQL, the
+/// ledger, which has the last word. A first sale: `migrate`, `item put`, `warm`, then `all`.
+/// To see everything at work on this machine alone: `demo`.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Settings that win over the environment (LASTUNIT_*) and over lastunit.toml. `lastunit config`
+/// shows what is in effect.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct Settings {
+    /// Read this file instead of ./lastunit.toml
+    #[arg(long, global = true, env = "LASTUNIT_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Name of the deployment, in front of every Redis key and RabbitMQ name
+    #[arg(long, global = true, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Where stock is, for example redis://127.0.0.1:6379/
+    #[arg(long, global = true, value_name = "URL")]
+    redis_url: Option<String>,
+    /// Where messages travel, for example amqp://user:password@127.0.0.1:5672/%2f
+    #[arg(long, global = true, value_name = "URL")]
+    rabbitmq_url: Option<String>,
+    /// Where orders are, for example postgres://user:password@127.0.0.1:5432/lastunit
+    #[arg(long, global = true, value_name = "URL")]
+    ledger_url: Option<String>,
+    /// Which log lines are written, for example info, or warn,consumer=debug
+    #[arg(long, global = true, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer purchase requests over HTTP: reserve stock, publish the reservation
+    Ingress(Listen),
+    /// Decide reservations in the ledger; run as many as you like
+    Consumer,
+    /// Give stock back that the ledger did not sell; run as many as you like
+    Compensator,
+    /// Run every service in this one process
+    All(Listen),
+    /// Create or update the ledger's tables; safe to run again, and by several at once
+    Migrate(Output),
+    /// Put items on sale and look at them
+    #[command(subcommand)]
+    Item(ItemCommand),
+    /// Build items in Redis from the ledger, so that they can be bought; a live item is left alone
+    Warm(WarmArgs),
+    /// Show the settings in effect, with passwords hidden
+    Config(ConfigArgs),
+    /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
+    #[cfg(feature = "devstack")]
+    Demo(crate::commands::demo::DemoArgs),
+    /// Run private backends (Redis, RabbitMQ, PostgreSQL) from this machine's own programs
+    #[cfg(feature = "devstack")]
+    #[command(subcommand)]
+    Stack(crate::commands::stack::StackCommand),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Listen {
+    /// Address and port to answer on; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, ClapArgs)]
+pub(crate) struct Output {
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ItemCommand {
+    /// Create an item, or change one that has not been warmed up yet
+    Put(PutArgs),
+    /// Show one item: its sale, its orders, and what Redis and the ledger say is left
+    Show(ShowArgs),
+    /// List items
+    List(ListArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// Item id: 1–64 of A–Z a–z 0–9 . _ -
+    pub(crate) item: ItemId,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    /// Begin behind this item
+    #[arg(long, value_name = "ITEM")]
+    pub(crate) after: Option<ItemId>,
+    /// Most items to list
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    pub(crate) most: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WarmArgs {
+    /// Items to warm up
+    #[arg(required = true, value_name = "ITEM")]
+    pub(crate) items: Vec<ItemId>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// List everything that can be set, with defaults, instead of what is in effect
+    #[arg(long)]
+    pub(crate) reference: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+impl Args {
+    /// The settings in effect for this command.
+    fn listen(&self) -> Option<&String> {
+        match &self.command {
+            Command::Ingress(listen) | Command::All(listen) => listen.listen.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Puts defaults, file, environment and flags on top of each other.
+    pub(crate) fn load(&self) -> Result<Config, ConfigError> {
+        let settings = &self.settings;
+        let flags = [
+            ("namespace", &settings.namespace.as_ref()),
+            ("redis.url", &settings.redis_url.as_ref()),
+            ("rabbitmq.url", &settings.rabbitmq_url.as_ref()),
+            ("ledger.url", &settings.ledger_url.as_ref()),
+            ("log.filter", &settings.log.as_ref()),
+            ("http.listen", &self.listen()),
+        ];
+        let flags = flags.into_iter().filter_map(|(path, flag)| Some((path, (*flag)?.clone())));
+        load(Sources {
+            file: settings.config.clone(),
+            environment: std::env::vars().collect(),
+            flags: flags.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Args;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

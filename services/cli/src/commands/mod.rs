@@ -1,0 +1,38 @@
+//! One file a command.
+
+mod config;
+#[cfg(feature = "devstack")]
+pub(crate) mod demo;
+pub(crate) mod item;
+mod migrate;
+mod services;
+#[cfg(feature = "devstack")]
+pub(crate) mod stack;
+mod warm;
+
+use std::process::ExitCode;
+
+use shared::config::Config;
+
+use crate::args::{Command, ItemCommand};
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Ingress(_) => services::run(&config, &[services::Service::Ingress]).await?,
+        Command::Consumer => services::run(&config, &[services::Service::Consumer]).await?,
+        Command::Compensator => services::run(&config, &[services::Service::Compensator]).await?,
+        Command::All(_) => services::run(&config, &services::Service::ALL).await?,
+        Command::Migrate(output) => migrate::run(&config, output).await?,
+        Command::Item(ItemCommand::Put(put)) => item::put(&config, put).await?,
+        Command::Item(ItemCommand::Show(show)) => item::show(&config, show).await?,
+        Command::Item(ItemCommand::List(list)) => item::list(&config, list).await?,
+        Command::Warm(warm) => warm::run(&config, warm).await?,
+        Command::Config(args) => config::run(&config, args)?,
+        #[cfg(feature = "devstack")]
+        Command::Demo(args) => return demo::run(args).await,
+        #[cfg(feature = "devstack")]
+        Command::Stack(command) => return stack::run(command).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,81 @@
+//! The compensator: compensation → the ledger's word → restore → ack. Run as many as you like.
+//!
+//! | file | step |
+//! |---|---|
+//! | [`judge`] | one compensation: read it, ask the ledger whether the stock may go back |
+//! | [`restore`] | give stock back in Redis |
+//!
+//! It decides in the ledger first: a compensation that overtakes its order leaves a tombstone
+//! there, which the order then finds. It never gives up on a restore.
+
+mod judge;
+mod restore;
+
+use shared::config::Config;
+use shared::config::limits::SETTLE_BATCH;
+use shared::ledger::{Ledger, LedgerError};
+use shared::queue::{Deliveries, Publisher, Queue, QueueError};
+use shared::retry::until_done;
+use shared::shutdown::Shutdown;
+use shared::stock::{Stock, StockError};
+
+use crate::judge::{Judge, Judgement};
+
+/// Settings that a compensator cannot start with.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Stock(#[from] StockError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Compensates until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
+    let ledger = Ledger::connect(&config.ledger)?;
+    let stock = Stock::connect(&config.redis, &config.namespace)?;
+    let publisher =
+        Publisher::connect(&config.rabbitmq, &config.namespace, "compensator, publishing")?;
+    let environment = until_done(
+        &shutdown.stop,
+        || ledger.environment(),
+        |error, _| tracing::warn!(%error, "waiting for the ledger"),
+    );
+    let Some(environment) = environment.await else { return Ok(()) };
+    let queues = vec![Queue::Compensations];
+    let mut deliveries =
+        Deliveries::subscribe(&config.rabbitmq, &config.namespace, "compensator", queues)?;
+    let judge = Judge { environment, ledger, give_up: shutdown.give_up.clone() };
+
+    tracing::info!(%environment, "compensating");
+    'batches: loop {
+        let batch = tokio::select! {
+            batch = deliveries.next_batch(SETTLE_BATCH) => batch,
+            () = shutdown.stop.cancelled() => break,
+        };
+        let (mut finished, mut restores, mut outgoing) = (Vec::new(), Vec::new(), Vec::new());
+        for delivery in batch {
+            match judge.judge(&delivery).await {
+                Some(Judgement::Restore(item, request)) => restores.push((item, request)),
+                Some(Judgement::Dead(letter)) => outgoing.push(letter),
+                Some(Judgement::Newer) => {
+                    deliveries.leave(delivery);
+                    continue;
+                }
+                None => break 'batches,
+            }
+            finished.push(delivery);
+        }
+        let restored = restore::restore_all(&stock, restores, &shutdown.give_up).await;
+        let published = publisher.publish_all(outgoing, &shutdown.give_up).await;
+        if restored.is_none() || published.is_none() {
+            break;
+        }
+        deliveries.finish(finished).await;
+    }
+    judge.ledger.close().await;
+    tracing::info!("stopped compensating; what was not acknowledged goes to others");
+    Ok(())
+}

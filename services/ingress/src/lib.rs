@@ -1,0 +1,105 @@
+//! Ingress: HTTP → reserve → publish. Run as many as you like.
+//!
+//! | file | step |
+//! |---|---|
+//! | [`http`] | requests become values, answers become responses |
+//! | [`catalog`] | which items exist, read off the purchase path |
+//! | [`purchase`] | one purchase: reserve, then publish, then answer |
+//! | [`reserving`] | requests of one bucket gather into one script call |
+//! | [`publishing`] | reservations of one partition gather into one message |
+//! | [`lookup`] | how a purchase stands: Redis, then the ledger |
+//!
+//! Nothing on the purchase path touches the ledger.
+
+mod catalog;
+mod http;
+mod lookup;
+mod publishing;
+mod purchase;
+mod reserving;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::serve::ListenerExt;
+use shared::config::Config;
+use shared::ledger::{Ledger, LedgerError};
+use shared::queue::{Publisher, QueueError};
+use shared::shutdown::Shutdown;
+use shared::stock::{Stock, StockError};
+use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
+
+use crate::catalog::Catalog;
+use crate::lookup::Lookup;
+use crate::publishing::Publishing;
+use crate::purchase::Purchases;
+use crate::reserving::Reserving;
+
+/// What ingress cannot start without.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Stock(#[from] StockError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("cannot listen on {address}: {source}; http.listen sets another address")]
+    Listen { address: SocketAddr, source: io::Error },
+}
+
+/// Everything that answering needs; one per process.
+pub(crate) struct Ingress {
+    pub(crate) catalog: Catalog,
+    pub(crate) stock: Stock,
+    pub(crate) publisher: Publisher,
+    pub(crate) purchases: Purchases,
+    pub(crate) lookup: Lookup,
+    /// Purchases that are under way, whether or not their client still waits.
+    pub(crate) tasks: TaskTracker,
+}
+
+/// Answers until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
+    let address = config.http.listen;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| StartError::Listen { address, source })?;
+    let ledger = Ledger::connect(&config.ledger)?;
+    let stock = Stock::connect(&config.redis, &config.namespace)?;
+    let publisher = Publisher::connect(&config.rabbitmq, &config.namespace, "ingress")?;
+    let catalog = Catalog::follow(ledger.clone(), shutdown.stop.clone());
+    let reserving = Reserving::new(stock.clone());
+    let publishing = Publishing::new(publisher.clone(), config.rabbitmq.partitions);
+    let ingress = Arc::new(Ingress {
+        purchases: Purchases { catalog: catalog.clone(), reserving, publishing },
+        lookup: Lookup { stock: stock.clone(), ledger: ledger.clone() },
+        catalog,
+        stock,
+        publisher,
+        tasks: TaskTracker::new(),
+    });
+
+    tracing::info!("listening on http://{}", listener.local_addr().unwrap_or(address));
+    let listener = listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+    });
+    let stop = shutdown.stop.clone();
+    let serving = axum::serve(listener, http::router(Arc::clone(&ingress)))
+        .with_graceful_shutdown(async move { stop.cancelled().await });
+    tokio::select! {
+        served = serving => served.map_err(|source| StartError::Listen { address, source })?,
+        () = shutdown.give_up.cancelled() => tracing::warn!("some clients did not get their answer"),
+    }
+    ingress.tasks.close();
+    tokio::select! {
+        () = ingress.tasks.wait() => {}
+        () = shutdown.give_up.cancelled() => tracing::warn!("some purchases were left half-way; a repeat finishes them"),
+    }
+    ledger.close().await;
+    tracing::info!("stopped answering");
+    Ok(())
+}

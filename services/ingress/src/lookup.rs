@@ -1,0 +1,57 @@
+//! How a purchase stands: Redis first, then the ledger.
+
+use shared::config::limits::BUCKETS_PER_ITEM;
+use shared::domain::{BuyerId, ItemId, OrderState, Quantity, RequestId};
+use shared::ledger::{Ledger, LedgerError};
+use shared::stock::{Bucket, Stock, StockError};
+
+pub(crate) struct Lookup {
+    pub(crate) stock: Stock,
+    pub(crate) ledger: Ledger,
+}
+
+/// A purchase, as its buyer may see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) quantity: Quantity,
+    /// `None` while the ledger has not been heard.
+    pub(crate) decided: Option<OrderState>,
+}
+
+/// Why it cannot be said how a purchase stands.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    #[error(transparent)]
+    Stock(#[from] StockError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Neither knows it, but Redis is not warm: it may have forgotten.
+    #[error("the item is not warmed up, so Redis may have forgotten the purchase")]
+    NotLive,
+}
+
+impl Lookup {
+    /// The purchase, if this buyer has it. Somebody else's is not found.
+    pub(crate) async fn find(
+        &self,
+        item: &ItemId,
+        buyer: &BuyerId,
+        request_id: RequestId,
+    ) -> Result<Option<Standing>, LookupError> {
+        let bucket = Bucket::home(item, buyer, BUCKETS_PER_ITEM);
+        let in_redis = self.stock.find_hold(&bucket, request_id).await;
+        if let Ok(lookup) = &in_redis
+            && let Some(hold) = &lookup.hold
+        {
+            let decided = hold.standing.decided();
+            let standing = Standing { quantity: hold.quantity, decided };
+            return Ok((hold.buyer == *buyer).then_some(standing));
+        }
+        if let Some(order) = self.ledger.find_order(request_id).await? {
+            let same = order.item == *item && order.buyer == *buyer;
+            let standing = Standing { quantity: order.quantity, decided: Some(order.state) };
+            return Ok(same.then_some(standing));
+        }
+        if in_redis?.live { Ok(None) } else { Err(LookupError::NotLive) }
+    }
+}

@@ -1,0 +1,136 @@
+//! One purchase: reserve, then publish, then answer. It runs in a task of its own, so that a client
+//! that hangs up changes nothing.
+
+use std::time::SystemTime;
+
+use shared::domain::{
+    BuyerId, EnvironmentId, IdempotencyKey, ItemId, OrderState, Quantity, RequestId, Reservation,
+    ReservationId, UnixMillis, Window,
+};
+use shared::queue::PublishOutcome;
+use shared::stock::{Refusal, ReserveReply, ReserveRequest};
+
+use crate::catalog::{Catalog, Entry};
+use crate::publishing::Publishing;
+use crate::reserving::{NoReply, Reserving};
+
+/// What a buyer asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Purchase {
+    pub(crate) item: ItemId,
+    pub(crate) buyer: BuyerId,
+    pub(crate) key: IdempotencyKey,
+    pub(crate) quantity: Quantity,
+}
+
+/// What a buyer is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// Stock is held and the broker has the message.
+    Accepted {
+        reservation: Reservation,
+        replayed: bool,
+    },
+    /// The request was decided before.
+    Decided {
+        request_id: RequestId,
+        quantity: Quantity,
+        state: OrderState,
+    },
+    UnknownItem,
+    Refused(Refusal),
+    /// Try the same key again.
+    Unavailable(Unavailable),
+}
+
+/// Why there is no answer yet.
+#[derive(Debug, Clone)]
+pub(crate) enum Unavailable {
+    NotReady(String),
+    Broker(String),
+    /// Stock may be held; the same key finds out.
+    UnknownOutcome(String),
+    Overloaded,
+}
+
+/// Everything that a purchase needs. The ledger is not among it.
+pub(crate) struct Purchases {
+    pub(crate) catalog: Catalog,
+    pub(crate) reserving: Reserving,
+    pub(crate) publishing: Publishing,
+}
+
+impl Purchases {
+    pub(crate) async fn buy(&self, purchase: Purchase) -> Answer {
+        let (environment, window) = match self.catalog.find(&purchase.item) {
+            Entry::Item { environment, item } => (environment, item.sale.window),
+            Entry::Unknown => return Answer::UnknownItem,
+            Entry::NotRead(reason) => return Answer::Unavailable(Unavailable::NotReady(reason)),
+        };
+        // Before stock is taken: what cannot be published now is not reserved now.
+        if let Some(reason) = self.publishing.trouble() {
+            return Answer::Unavailable(Unavailable::Broker(reason));
+        }
+        let Purchase { item, buyer, key, quantity } = purchase;
+        let request = ReserveRequest {
+            request_id: RequestId::derive(&buyer, &item, &key),
+            reservation_id: ReservationId::mint(),
+            buyer,
+            quantity,
+        };
+        match self.reserving.reserve(&item, request).await {
+            Ok(ReserveReply::Held(reservation)) => {
+                self.publish(environment, reservation, false).await
+            }
+            Ok(ReserveReply::Repeat { reservation, standing }) => match standing.decided() {
+                Some(state) => Answer::Decided {
+                    request_id: reservation.request_id,
+                    quantity: reservation.quantity,
+                    state,
+                },
+                // Its message may never have been sent: it is published again, under the stored
+                // reservation id.
+                None => self.publish(environment, reservation, true).await,
+            },
+            Ok(ReserveReply::Refused(Refusal::NotWarm)) => Answer::Refused(outside(window)),
+            Ok(ReserveReply::Refused(refusal)) => Answer::Refused(refusal),
+            Err(NoReply::NotTaken(reason)) => Answer::Unavailable(Unavailable::NotReady(reason)),
+            Err(NoReply::Unknown(reason)) => {
+                Answer::Unavailable(Unavailable::UnknownOutcome(reason))
+            }
+            Err(NoReply::Overloaded) => Answer::Unavailable(Unavailable::Overloaded),
+        }
+    }
+
+    /// Publishes and waits for the broker's word. Whatever it is, the hold stays.
+    async fn publish(
+        &self,
+        environment: EnvironmentId,
+        reservation: Reservation,
+        replayed: bool,
+    ) -> Answer {
+        match self.publishing.publish(environment, reservation.clone()).await {
+            PublishOutcome::Confirmed => Answer::Accepted { reservation, replayed },
+            PublishOutcome::NotSent(reason) => Answer::Unavailable(Unavailable::Broker(reason)),
+            PublishOutcome::Unknown(reason) => {
+                Answer::Unavailable(Unavailable::UnknownOutcome(reason))
+            }
+            PublishOutcome::Unroutable => Answer::Unavailable(Unavailable::UnknownOutcome(
+                "RabbitMQ had no queue for the message".to_owned(),
+            )),
+        }
+    }
+}
+
+/// An item that is not in Redis cannot judge its window there; the catalog tells those who are far
+/// too early or too late, by the clock of this process.
+fn outside(window: Window) -> Refusal {
+    let now = UnixMillis::from(SystemTime::now());
+    if now < window.opens_at() {
+        Refusal::NotOpen
+    } else if now >= window.closes_at() {
+        Refusal::Ended
+    } else {
+        Refusal::NotWarm
+    }
+}

@@ -1,0 +1,87 @@
+//! The address of a backend, password included, that never shows its password.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::Url;
+
+/// A URL that prints as `scheme://user:***@host:port/path`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BackendUrl(Url);
+
+/// A text that is not the URL of a backend. It may hold a password, so it is not repeated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a URL of the form scheme://user:password@host:port/path ({0})")]
+pub struct InvalidUrl(&'static str);
+
+impl BackendUrl {
+    /// The whole URL, password included: for the client library only, never for a log.
+    pub fn expose(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// `host:port`, to tell people what cannot be reached.
+    pub fn address(&self) -> String {
+        let port = self.0.port().unwrap_or(match self.0.scheme() {
+            "redis" | "rediss" => 6379,
+            "amqp" => 5672,
+            "amqps" => 5671,
+            _ => 5432,
+        });
+        format!("{}:{port}", self.0.host_str().unwrap_or_default())
+    }
+}
+
+impl FromStr for BackendUrl {
+    type Err = InvalidUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUrl> {
+        let url = Url::parse(text).map_err(|_| InvalidUrl("it cannot be parsed"))?;
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(InvalidUrl("it names no host"));
+        }
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for BackendUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.0.clone();
+        if shown.password().is_some() && shown.set_password(Some("***")).is_err() {
+            return f.write_str("***");
+        }
+        shown.fmt(f)
+    }
+}
+
+impl fmt::Debug for BackendUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url: BackendUrl = "amqp://shop:hush@mq:5673/%2f".parse().expect("a URL");
+        assert_eq!(url.to_string(), "amqp://shop:***@mq:5673/%2f");
+        assert!(!format!("{url:?}").contains("hush"));
+        assert!(url.expose().contains("hush"));
+        let error = "hush".parse::<BackendUrl>().expect_err("no URL").to_string();
+        assert!(!error.contains("hush"));
+    }
+
+    #[test]
+    fn the_address_names_host_and_port() {
+        for (url, address) in [
+            ("redis://cache", "cache:6379"),
+            ("amqp://a:b@mq:5673/%2f", "mq:5673"),
+            ("postgres://db/lastunit", "db:5432"),
+        ] {
+            assert_eq!(url.parse::<BackendUrl>().expect("a URL").address(), address);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Every bound, its reason, and how the bounds relate. Nothing waits, grows or repeats without one.
+
+use std::time::Duration;
+
+/// Shards of an item's stock. The keys carry the bucket's number, so that more can come.
+pub const BUCKETS_PER_ITEM: u16 = 1;
+
+/// Requests in one call of `reserve`: 64–128 is where a script call stops getting cheaper per
+/// request, and stays far below a millisecond, during which Redis serves nobody else.
+pub const RESERVE_BATCH: usize = 128;
+
+/// Reservations in one message: enough to spread the cost of a confirm, small enough (about
+/// 20 kB) to be one frame.
+pub const PUBLISH_BATCH: usize = 64;
+
+/// Messages in one window of a publisher: all are confirmed before the next window begins.
+pub const PUBLISH_WINDOW: usize = 64;
+
+/// Messages that wait for a publisher; more are refused.
+pub const PUBLISH_WAITING: usize = 1_024;
+
+/// Reservations in one transaction of a consumer.
+pub const COMMIT_BATCH: usize = 256;
+
+/// Requests in one call of a script that settles or warms; no script may touch more than 500.
+pub const SETTLE_BATCH: usize = 256;
+
+/// Purchases that wait in one ingress, at about 1 kB each; more are told to come back.
+pub const PURCHASES_WAITING: usize = 50_000;
+
+/// Messages that a consumer holds unacknowledged per queue.
+pub const PREFETCH: u16 = 256;
+
+/// How long a script may keep its caller waiting. After it, the outcome is unknown.
+pub const REDIS_DEADLINE: Duration = Duration::from_secs(1);
+
+/// How long a publish may wait for the broker's confirm. After it, the outcome is unknown.
+pub const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long any connection attempt may take.
+pub const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long the ledger lets one statement run, or wait for a lock.
+pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long a caller waits for a free connection to the ledger.
+pub const LEDGER_ACQUIRE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// AMQP heartbeat; a silent broker is given up after twice as long.
+pub const AMQP_HEARTBEAT_SECONDS: u16 = 4;
+
+/// When an unfinished hold is looked at for the first time.
+pub const FIRST_LOOK: Duration = Duration::from_secs(30);
+
+/// How long a settled record outlives its sale, so that late repeats find their answer.
+pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often ingress reads the catalog.
+pub const CATALOG_REFRESH: Duration = Duration::from_millis(500);
+
+/// The largest body of a purchase request; a good one has some 20 bytes.
+pub const BODY_BYTES: usize = 4 * 1024;
+
+/// How long a stopping service finishes what it has begun. Fits into the 30 s after which
+/// orchestrators kill, with room to spare.
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(15);
+
+/// What `Retry-After` says on a 503.
+pub const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Redelivery limit of our queues. Killed consumers must never push healthy messages into the dead
+/// letters (RabbitMQ 4 would give up after 20).
+pub const DELIVERY_LIMIT: i64 = 1_000_000_000;
+
+// An unfinished hold is looked at only when nobody can still be working on it: ingress has asked
+// Redis twice and the broker once.
+const _: () = assert!(
+    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < FIRST_LOOK.as_millis(),
+    "the reconciler must not look at holds that ingress still works on"
+);
+const _: () = assert!(
+    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < SHUTDOWN_GRACE.as_millis(),
+    "a stopping ingress must be able to answer what it has accepted"
+);
+const _: () =
+    assert!(RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500, "no script touches more than 500");

@@ -1,0 +1,11 @@
+//! What can be set, and where it comes from: defaults, then `lastunit.toml`, then `LASTUNIT_*`,
+//! then flags; the later wins.
+
+mod backend_url;
+pub mod limits;
+mod load;
+mod settings;
+
+pub use backend_url::{BackendUrl, InvalidUrl};
+pub use load::{ConfigError, Sources, load};
+pub use settings::{Config, Http, Ledger, Log, LogFormat, RabbitMq, Redis, SETTINGS, Setting};

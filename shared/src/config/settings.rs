@@ -1,0 +1,179 @@
+//! Every setting: its name, its default, and what it is for. The reference in the documentation is
+//! printed from this table by `lastunit config --reference`.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+use super::BackendUrl;
+use crate::domain::Namespace;
+
+/// One thing that can be set.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its path in `lastunit.toml`, for example `redis.url`.
+    pub path: &'static str,
+    pub default: &'static str,
+    /// One sentence for people, with units and range.
+    pub help: &'static str,
+}
+
+/// Every setting, in the order in which they are explained.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        path: "namespace",
+        default: "lastunit",
+        help: "Name of this deployment, in front of every Redis key and RabbitMQ name: 1–32 of a–z 0–9 -.",
+    },
+    Setting {
+        path: "http.listen",
+        default: "127.0.0.1:8080",
+        help: "Address and port on which ingress answers; port 0 takes a free one.",
+    },
+    Setting {
+        path: "redis.url",
+        default: "redis://127.0.0.1:6379/",
+        help: "Redis 7.0 or newer, with maxmemory-policy noeviction; rediss:// for TLS.",
+    },
+    Setting {
+        path: "rabbitmq.url",
+        default: "amqp://guest:guest@127.0.0.1:5672/%2f",
+        help: "RabbitMQ 3.10 or newer, path = virtual host; amqps:// for TLS.",
+    },
+    Setting {
+        path: "rabbitmq.partitions",
+        default: "4",
+        help: "Order queues, 1–64; the same number in every process of a deployment.",
+    },
+    Setting {
+        path: "ledger.url",
+        default: "postgres://postgres@127.0.0.1:5432/lastunit",
+        help: "PostgreSQL 14 or newer, path = database.",
+    },
+    Setting {
+        path: "ledger.connections",
+        default: "4",
+        help: "Most connections that one process opens to the ledger, 1–100.",
+    },
+    Setting {
+        path: "log.filter",
+        default: "info",
+        help: "Which log lines are written, for example `info` or `warn,consumer=debug`.",
+    },
+    Setting {
+        path: "log.format",
+        default: "text",
+        help: "How log lines are written to standard error: `text` for people, `json` for machines.",
+    },
+];
+
+impl Setting {
+    /// The environment variable that sets it, for example `LASTUNIT_REDIS_URL`.
+    pub fn variable(&self) -> String {
+        format!("LASTUNIT_{}", self.path.replace('.', "_").to_uppercase())
+    }
+}
+
+/// The effective settings of a process.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    #[serde(deserialize_with = "from_text")]
+    pub namespace: Namespace,
+    pub http: Http,
+    pub redis: Redis,
+    pub rabbitmq: RabbitMq,
+    pub ledger: Ledger,
+    pub log: Log,
+}
+
+/// How ingress is reached.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    #[serde(deserialize_with = "from_text")]
+    pub listen: SocketAddr,
+}
+
+/// Where stock is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redis {
+    #[serde(deserialize_with = "from_text")]
+    pub url: BackendUrl,
+}
+
+/// Where messages travel.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RabbitMq {
+    #[serde(deserialize_with = "from_text")]
+    pub url: BackendUrl,
+    #[serde(deserialize_with = "within::<1, 64, _>")]
+    pub partitions: u16,
+}
+
+/// Where orders are.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    #[serde(deserialize_with = "from_text")]
+    pub url: BackendUrl,
+    #[serde(deserialize_with = "within::<1, 100, _>")]
+    pub connections: u16,
+}
+
+/// What is told, and how.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub filter: String,
+    pub format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Config {
+    /// The effective values by path, in the order of [`SETTINGS`], with passwords hidden.
+    pub fn shown(&self) -> Vec<(&'static str, String)> {
+        let value = |path| match path {
+            "namespace" => self.namespace.to_string(),
+            "http.listen" => self.http.listen.to_string(),
+            "redis.url" => self.redis.url.to_string(),
+            "rabbitmq.url" => self.rabbitmq.url.to_string(),
+            "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
+            "ledger.url" => self.ledger.url.to_string(),
+            "ledger.connections" => self.ledger.connections.to_string(),
+            "log.filter" => self.log.filter.clone(),
+            "log.format" => format!("{:?}", self.log.format).to_lowercase(),
+            other => unreachable!("{other} is not a setting"),
+        };
+        SETTINGS.iter().map(|setting| (setting.path, value(setting.path))).collect()
+    }
+}
+
+fn from_text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: std::fmt::Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(deserializer)?.parse().map_err(Error::custom)
+}
+
+fn within<'de, const LOW: u16, const HIGH: u16, D>(deserializer: D) -> Result<u16, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let number = i64::deserialize(deserializer)?;
+    u16::try_from(number)
+        .ok()
+        .filter(|number| (LOW..=HIGH).contains(number))
+        .ok_or_else(|| Error::custom(format!("{number} is not from {LOW} to {HIGH}")))
+}

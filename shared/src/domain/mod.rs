@@ -1,0 +1,28 @@
+//! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
+
+mod decision;
+mod hold;
+mod ids;
+mod law;
+mod order;
+mod placement;
+mod quantity;
+mod reservation;
+mod resolution;
+mod sale;
+mod time;
+
+pub use decision::{Decided, Decision, Standing, decide};
+pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
+pub use ids::{
+    BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
+    ReservationId,
+};
+pub use law::{Books, Violation, broken_laws};
+pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
+pub use placement::{home_bucket, partition};
+pub use quantity::{InvalidQuantity, Quantity};
+pub use reservation::Reservation;
+pub use resolution::{Resolution, resolve};
+pub use sale::{InvalidSale, Sale, Window};
+pub use time::UnixMillis;

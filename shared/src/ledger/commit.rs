@@ -1,0 +1,192 @@
+//! Decides a micro-batch of reservations, in one transaction.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::rows::{OrderRow, signed, state_columns, timestamp, unsigned};
+use super::{Ledger, LedgerError};
+use crate::domain::{
+    BuyerId, Decided, Decision, ItemId, Order, RequestId, Reservation, Standing, decide,
+};
+
+const DOING: &str = "commit reservations";
+
+impl Ledger {
+    /// Decides reservations in message order; the answer has one decision for each.
+    ///
+    /// After an error nothing is known: the transaction may have been committed. Asking again finds
+    /// what was decided and repeats it.
+    pub async fn commit(&self, reservations: &[Reservation]) -> Result<Vec<Decision>, LedgerError> {
+        let failed = self.failed(DOING);
+        let mut transaction = self.pool.begin().await.map_err(&failed)?;
+        let standings = self.lock_items(&mut transaction, reservations).await?;
+        let known = self.known_orders(&mut transaction, reservations).await?;
+        let bought = self.bought(&mut transaction, reservations, &standings).await?;
+        let decided = decide(reservations, known, standings, bought);
+        self.insert_orders(&mut transaction, reservations, &decided).await?;
+        self.take_available(&mut transaction, &decided).await?;
+        transaction.commit().await.map_err(&failed)?;
+        Ok(decided.decisions)
+    }
+
+    /// Row locks in item order, so that two batches never wait for each other in a circle.
+    async fn lock_items(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        reservations: &[Reservation],
+    ) -> Result<HashMap<ItemId, Standing>, LedgerError> {
+        let items: HashSet<&str> = reservations.iter().map(|r| r.item.as_str()).collect();
+        let rows: Vec<(String, i64, Option<i64>)> = sqlx::query_as(
+            "SELECT item_id, available, limit_per_buyer FROM items
+             WHERE item_id = ANY($1) ORDER BY item_id FOR UPDATE",
+        )
+        .bind(items.into_iter().collect::<Vec<_>>())
+        .fetch_all(&mut **transaction)
+        .await
+        .map_err(self.failed(DOING))?;
+        rows.into_iter()
+            .map(|(item, available, limit)| {
+                let standing = Standing {
+                    available: unsigned(available)?,
+                    limit_per_buyer: limit.map(unsigned).transpose()?,
+                };
+                Ok((item.parse().map_err(LedgerError::corrupt)?, standing))
+            })
+            .collect()
+    }
+
+    async fn known_orders(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        reservations: &[Reservation],
+    ) -> Result<HashMap<RequestId, Order>, LedgerError> {
+        let ids: Vec<Uuid> = reservations.iter().map(|r| r.request_id.as_uuid()).collect();
+        let rows: Vec<OrderRow> = sqlx::query_as("SELECT * FROM orders WHERE request_id = ANY($1)")
+            .bind(ids)
+            .fetch_all(&mut **transaction)
+            .await
+            .map_err(self.failed(DOING))?;
+        rows.into_iter()
+            .map(|row| Order::try_from(row).map(|order| (order.request_id, order)))
+            .collect()
+    }
+
+    /// Only items with a limit need to know.
+    async fn bought(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        reservations: &[Reservation],
+        standings: &HashMap<ItemId, Standing>,
+    ) -> Result<HashMap<(ItemId, BuyerId), u64>, LedgerError> {
+        let limited =
+            |item| standings.get(item).is_some_and(|standing| standing.limit_per_buyer.is_some());
+        let (items, buyers): (Vec<&str>, Vec<&str>) = reservations
+            .iter()
+            .filter(|reservation| limited(&reservation.item))
+            .map(|reservation| (reservation.item.as_str(), reservation.buyer.as_str()))
+            .unzip();
+        if items.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows: Vec<(String, String, i64)> =
+            sqlx::query_as(include_str!("sql/bought_by_buyers.sql"))
+                .bind(items)
+                .bind(buyers)
+                .fetch_all(&mut **transaction)
+                .await
+                .map_err(self.failed(DOING))?;
+        rows.into_iter()
+            .map(|(item, buyer, units)| {
+                let item = item.parse().map_err(LedgerError::corrupt)?;
+                let buyer = buyer.parse().map_err(LedgerError::corrupt)?;
+                Ok(((item, buyer), unsigned(units)?))
+            })
+            .collect()
+    }
+
+    async fn insert_orders(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        reservations: &[Reservation],
+        decided: &Decided,
+    ) -> Result<(), LedgerError> {
+        let mut columns = OrderColumns::default();
+        for position in &decided.new {
+            if let Decision::Ordered(order) = &decided.decisions[*position] {
+                columns.push(&reservations[*position], order);
+            }
+        }
+        if columns.request_ids.is_empty() {
+            return Ok(());
+        }
+        sqlx::query(include_str!("sql/insert_orders.sql"))
+            .bind(columns.request_ids)
+            .bind(columns.reservation_ids)
+            .bind(columns.items)
+            .bind(columns.buyers)
+            .bind(columns.quantities)
+            .bind(columns.states)
+            .bind(columns.reasons)
+            .bind(columns.epochs)
+            .bind(columns.reserved_at)
+            .execute(&mut **transaction)
+            .await
+            .map(drop)
+            .map_err(self.failed(DOING))
+    }
+
+    async fn take_available(
+        &self,
+        transaction: &mut Transaction<'_, Postgres>,
+        decided: &Decided,
+    ) -> Result<(), LedgerError> {
+        if decided.sold.is_empty() {
+            return Ok(());
+        }
+        let (items, units): (Vec<&str>, Vec<i64>) =
+            decided.sold.iter().map(|(item, units)| (item.as_str(), signed(*units))).unzip();
+        let changed = sqlx::query(include_str!("sql/take_available.sql"))
+            .bind(items)
+            .bind(units)
+            .execute(&mut **transaction)
+            .await
+            .map_err(self.failed(DOING))?
+            .rows_affected();
+        if changed == decided.sold.len() as u64 {
+            Ok(())
+        } else {
+            Err(LedgerError::Interfered { doing: "committing reservations" })
+        }
+    }
+}
+
+/// New orders, column by column.
+#[derive(Default)]
+struct OrderColumns<'a> {
+    request_ids: Vec<Uuid>,
+    reservation_ids: Vec<Uuid>,
+    items: Vec<&'a str>,
+    buyers: Vec<&'a str>,
+    quantities: Vec<i64>,
+    states: Vec<&'static str>,
+    reasons: Vec<Option<String>>,
+    epochs: Vec<i64>,
+    reserved_at: Vec<chrono::DateTime<chrono::Utc>>,
+}
+
+impl<'a> OrderColumns<'a> {
+    fn push(&mut self, reservation: &'a Reservation, order: &Order) {
+        let (state, reason) = state_columns(&order.state);
+        self.request_ids.push(reservation.request_id.as_uuid());
+        self.reservation_ids.push(reservation.reservation_id.as_uuid());
+        self.items.push(reservation.item.as_str());
+        self.buyers.push(reservation.buyer.as_str());
+        self.quantities.push(signed(reservation.quantity.units()));
+        self.states.push(state);
+        self.reasons.push(reason);
+        self.epochs.push(signed(reservation.epoch));
+        self.reserved_at.push(timestamp(reservation.reserved_at));
+    }
+}

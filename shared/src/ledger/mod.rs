@@ -1,0 +1,71 @@
+//! The window on the database, which has the last word. One file per verb.
+//!
+//! No future of this room may be dropped half-way: the library would hand the connection, with its
+//! unfinished transaction, to the next user. Time limits are the server's. Callers whose own future
+//! may be dropped, such as HTTP handlers, call from a task of their own.
+
+mod begin_warm;
+mod catalog;
+mod commit;
+mod count_orders;
+mod environment;
+mod error;
+mod expire;
+mod find_order;
+mod items;
+mod migrate;
+mod put_item;
+mod rows;
+
+pub use begin_warm::{WarmOrder, WarmPlan};
+pub use catalog::CatalogPage;
+pub use count_orders::OrderCounts;
+pub use error::LedgerError;
+pub use expire::Expiry;
+pub use items::Item;
+pub use put_item::PutOutcome;
+
+use std::sync::Arc;
+
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use crate::config;
+use crate::config::limits::{LEDGER_ACQUIRE_DEADLINE, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
+
+/// A handle on the ledger; cheap to clone. It connects when it is first used.
+#[derive(Clone)]
+pub struct Ledger {
+    pool: PgPool,
+    address: Arc<str>,
+}
+
+impl Ledger {
+    /// Prepares connections, and returns at once.
+    pub fn connect(config: &config::Ledger) -> Result<Self, LedgerError> {
+        let options: PgConnectOptions =
+            config.url.expose().parse().map_err(LedgerError::InvalidUrl)?;
+        let milliseconds = |limit: std::time::Duration| limit.as_millis().to_string();
+        let options = options.application_name("lastunit").options([
+            ("statement_timeout", milliseconds(STATEMENT_TIMEOUT)),
+            ("lock_timeout", milliseconds(LOCK_TIMEOUT)),
+            ("idle_in_transaction_session_timeout", milliseconds(2 * STATEMENT_TIMEOUT)),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(u32::from(config.connections))
+            .acquire_timeout(LEDGER_ACQUIRE_DEADLINE)
+            .connect_lazy_with(options);
+        Ok(Self { pool, address: config.url.address().into() })
+    }
+
+    /// Closes all connections, once their work is done.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// What was being done, to tell people when it fails.
+    fn failed(&self, doing: &'static str) -> impl Fn(sqlx::Error) -> LedgerError + use<> {
+        let address = Arc::clone(&self.address);
+        move |source| LedgerError::of(&address, doing, source)
+    }
+}

@@ -1,0 +1,18 @@
+//! The window on RabbitMQ: topology, publishing with confirms, consuming.
+//!
+//! Publishing and consuming use separate connections, because an alarm of the broker also blocks
+//! the acks of a publishing one. Connections are supervised here: the library's own recovery hangs
+//! and stays off.
+
+mod acks;
+mod connection;
+mod consumer;
+mod error;
+mod names;
+mod publisher;
+mod topology;
+
+pub use consumer::{Deliveries, Delivery};
+pub use error::QueueError;
+pub use names::{Queue, Route};
+pub use publisher::{Outgoing, PublishOutcome, Publisher};

@@ -1,0 +1,62 @@
+//! `confirm.lua`: makes holds final whose reservations the ledger has committed.
+
+use super::keys::Bucket;
+use super::reply::{Words, one_each};
+use super::{Stock, StockError};
+use crate::config::limits::RECORD_RETENTION;
+use crate::domain::{HoldState, Reservation, ReservationId};
+
+/// What became of one hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfirmReply {
+    /// It is confirmed now.
+    Done,
+    /// It was confirmed before.
+    Already,
+    /// The record belongs to another reservation, or its stock went back.
+    Conflict { state: HoldState, reservation_id: ReservationId },
+    /// There was no hold; the record is written, no stock moved.
+    Unseen,
+}
+
+impl Stock {
+    /// Confirms up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) holds of one bucket.
+    pub async fn confirm(
+        &self,
+        bucket: &Bucket,
+        reservations: &[Reservation],
+    ) -> Result<Vec<ConfirmReply>, StockError> {
+        let mut call = self
+            .scripts
+            .confirm
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.held(bucket))
+            .arg(RECORD_RETENTION.as_millis());
+        for reservation in reservations {
+            call = call
+                .key(self.keys.hold(bucket, reservation.request_id))
+                .arg(reservation.request_id)
+                .arg(reservation.reservation_id)
+                .arg(&reservation.buyer)
+                .arg(reservation.quantity)
+                .arg(reservation.epoch)
+                .arg(reservation.reserved_at.0);
+        }
+        let replies: Vec<String> = self.connection.run(call).await?;
+        one_each("confirm", &replies, reservations.len())?;
+        replies.iter().map(|reply| read(Words::of("confirm", reply))).collect()
+    }
+}
+
+fn read(mut words: Words<'_>) -> Result<ConfirmReply, StockError> {
+    Ok(match words.word()? {
+        "done" => ConfirmReply::Done,
+        "already" => ConfirmReply::Already,
+        "conflict" => {
+            ConfirmReply::Conflict { state: words.parse()?, reservation_id: words.parse()? }
+        }
+        "unseen" => ConfirmReply::Unseen,
+        _ => return Err(words.malformed()),
+    })
+}

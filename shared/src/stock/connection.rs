@@ -1,0 +1,157 @@
+//! One multiplexed connection that is replaced when it breaks or stays silent.
+//!
+//! The library's own manager does not replace a connection that only stays silent, and lets every
+//! command wait for seconds while the server is away; here a command then fails at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, io::tcp::TcpSettings,
+};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::error::StockError;
+use super::script::Call;
+use crate::config;
+use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE};
+use crate::retry::Pauses;
+
+/// How often an idle connection is asked whether it still answers.
+const IDLE_CHECK: Duration = Duration::from_secs(1);
+
+/// How long a call waits for a connection that is just being replaced.
+const REPLACEMENT_WAIT: Duration = Duration::from_millis(250);
+
+/// A supervised connection; clones share it. The supervision ends with the last clone.
+#[derive(Clone)]
+pub(super) struct Connection {
+    address: Arc<str>,
+    link: watch::Receiver<Link>,
+    /// Number of the newest connection that is known to be broken.
+    broken: Arc<watch::Sender<u64>>,
+}
+
+/// What calls find: a connection and its number, or why there is none.
+#[derive(Clone)]
+enum Link {
+    Up(u64, MultiplexedConnection),
+    Down(String),
+}
+
+impl Connection {
+    /// Begins to connect. Only a URL that cannot be used is an error.
+    pub(super) fn open(config: &config::Redis) -> Result<Self, StockError> {
+        let info = config.url.expose().into_connection_info().map_err(StockError::InvalidUrl)?;
+        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        let client = Client::open(info).map_err(StockError::InvalidUrl)?;
+        let (up, link) = watch::channel(Link::Down("not connected yet".to_owned()));
+        let (broken, reports) = watch::channel(0);
+        let address: Arc<str> = config.url.address().into();
+        tokio::spawn(supervise(client, Arc::clone(&address), up, reports));
+        Ok(Self { address, link, broken: Arc::new(broken) })
+    }
+
+    /// Runs a script once. A connection that breaks or does not answer in time is replaced.
+    pub(super) async fn run<T: FromRedisValue>(&self, call: Call<'_>) -> Result<T, StockError> {
+        let (number, mut connection) = self.current().await?;
+        let Call { name, invocation } = call;
+        invocation.invoke_async(&mut connection).await.map_err(|source| {
+            let error = StockError::of_call(&self.address, name, source);
+            if error.is_unknown() {
+                self.broken.send_if_modified(|newest| {
+                    let is_news = *newest < number;
+                    *newest = number.max(*newest);
+                    is_news
+                });
+            }
+            error
+        })
+    }
+
+    /// A connection that is not known to be broken. One that is just being replaced is waited for,
+    /// but not for long: while Redis is away, calls fail at once rather than pile up.
+    async fn current(&self) -> Result<(u64, MultiplexedConnection), StockError> {
+        let mut link = self.link.clone();
+        let works = |link: &Link| match link {
+            Link::Up(number, _) => *number > *self.broken.borrow(),
+            Link::Down(_) => false,
+        };
+        if let Ok(Ok(link)) = timeout(REPLACEMENT_WAIT, link.wait_for(works)).await
+            && let Link::Up(number, connection) = &*link
+        {
+            return Ok((*number, connection.clone()));
+        }
+        let reason = match &*self.link.borrow() {
+            Link::Up(..) => "its connection is being replaced".to_owned(),
+            Link::Down(reason) => reason.clone(),
+        };
+        Err(StockError::Unreachable { address: self.address.to_string(), reason })
+    }
+}
+
+/// Keeps a connection up until nobody can ask for it any more.
+async fn supervise(
+    client: Client,
+    address: Arc<str>,
+    link: watch::Sender<Link>,
+    mut broken: watch::Receiver<u64>,
+) {
+    let mut pauses = Pauses::new();
+    let (mut number, mut told) = (0, false);
+    while broken.has_changed().is_ok() {
+        match connect(&client).await {
+            Ok(connection) => {
+                number += 1;
+                tracing::info!(%address, "connected to Redis");
+                (pauses, told) = (Pauses::new(), false);
+                link.send_replace(Link::Up(number, connection.clone()));
+                let Some(reason) = until_broken(number, connection, &mut broken).await else {
+                    return;
+                };
+                tracing::warn!(%address, reason, "replacing the connection to Redis");
+                link.send_replace(Link::Down(reason));
+            }
+            Err(error) => {
+                if !told {
+                    tracing::warn!(%address, %error, "cannot reach Redis; trying again until it answers");
+                    told = true;
+                }
+                link.send_replace(Link::Down(error.to_string()));
+                tokio::time::sleep(pauses.next_pause()).await;
+            }
+        }
+    }
+}
+
+async fn connect(client: &Client) -> redis::RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_DEADLINE))
+        .set_response_timeout(Some(REDIS_DEADLINE));
+    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+    // A server that still loads its data accepts connections and refuses commands.
+    redis::cmd("PING").exec_async(&mut connection).await?;
+    Ok(connection)
+}
+
+/// Waits until the connection is reported broken or does not answer; `None` when nobody is left.
+async fn until_broken(
+    number: u64,
+    mut connection: MultiplexedConnection,
+    broken: &mut watch::Receiver<u64>,
+) -> Option<String> {
+    loop {
+        let report = async { broken.wait_for(|newest| *newest >= number).await.map(drop) };
+        match timeout(IDLE_CHECK, report).await {
+            Ok(Ok(())) => return Some("a call got no reply".to_owned()),
+            Ok(Err(_gone)) => return None,
+            Err(_idle) => {
+                if let Err(error) = redis::cmd("PING").exec_async(&mut connection).await {
+                    return Some(error.to_string());
+                }
+            }
+        }
+    }
+}

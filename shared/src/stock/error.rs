@@ -1,0 +1,45 @@
+//! What can go wrong between us and Redis, and what is known afterwards.
+
+use redis::{ErrorKind, RedisError};
+
+/// A call to Redis that did not give a usable reply.
+#[derive(Debug, thiserror::Error)]
+pub enum StockError {
+    /// Nothing was sent.
+    #[error("cannot reach Redis at {address}: {reason}")]
+    Unreachable { address: String, reason: String },
+    /// The script may have run, or may still run.
+    #[error("no reply from Redis at {address} to {script}: it may have run ({source})")]
+    Unknown { address: String, script: &'static str, source: RedisError },
+    /// Redis refused to run the script, for example because it is full or still loading.
+    #[error("Redis at {address} refused {script}: {source}")]
+    Refused { address: String, script: &'static str, source: RedisError },
+    /// The reply is not one that this release knows.
+    #[error("Redis answered {script} with {reply:?}, which this release does not understand")]
+    Malformed { script: &'static str, reply: String },
+    #[error("redis.url cannot be used: {0}")]
+    InvalidUrl(RedisError),
+}
+
+impl StockError {
+    /// True when the script may have run: only asking again with the same ids can tell.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::Malformed { .. })
+    }
+
+    pub(super) fn malformed(script: &'static str, reply: &str) -> Self {
+        Self::Malformed { script, reply: reply.to_owned() }
+    }
+
+    /// Sorts a failed call: errors that the server itself reports are refusals, everything else
+    /// happened on the way.
+    pub(super) fn of_call(address: &str, script: &'static str, source: RedisError) -> Self {
+        let address = address.to_owned();
+        match source.kind() {
+            ErrorKind::Server(_) | ErrorKind::Extension => {
+                Self::Refused { address, script, source }
+            }
+            _ => Self::Unknown { address, script, source },
+        }
+    }
+}

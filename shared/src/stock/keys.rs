@@ -1,0 +1,72 @@
+//! The names of everything in Redis. Keys of one bucket share a hash tag, and so a cluster slot.
+
+use crate::domain::{BuyerId, ItemId, Namespace, RequestId, home_bucket};
+
+/// One shard of an item's stock.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Bucket {
+    pub item: ItemId,
+    pub number: u16,
+}
+
+impl Bucket {
+    /// The bucket in which everything of a buyer's purchases lives.
+    pub fn home(item: &ItemId, buyer: &BuyerId, buckets: u16) -> Self {
+        Self { item: item.clone(), number: home_bucket(buyer, buckets) }
+    }
+}
+
+/// Builds keys of the form `<ns>:{<item>#<bucket>}:<what>`.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    namespace: Namespace,
+}
+
+impl Keys {
+    pub(super) fn new(namespace: &Namespace) -> Self {
+        Self { namespace: namespace.clone() }
+    }
+
+    /// Hash: the sale, as this bucket sells it.
+    pub(super) fn sale(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "sale")
+    }
+
+    /// Hash: buyer → units held or bought.
+    pub(super) fn buyers(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "buyers")
+    }
+
+    /// Sorted set: request id → when the reconciler looks next, for holds not yet settled.
+    pub(super) fn held(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "held")
+    }
+
+    /// String: one hold.
+    pub(super) fn hold(&self, bucket: &Bucket, request_id: RequestId) -> String {
+        self.key(bucket, &format!("hold:{request_id}"))
+    }
+
+    fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
+        format!("{}:{{{item}#{number}}}:{what}", self.namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_never_change() {
+        let keys = Keys::new(&"shop-eu".parse().expect("a namespace"));
+        let bucket = Bucket { item: "Flash_T.1".parse().expect("an item"), number: 0 };
+        let request_id = "0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77".parse().expect("a request id");
+        assert_eq!(keys.sale(&bucket), "shop-eu:{Flash_T.1#0}:sale");
+        assert_eq!(keys.buyers(&bucket), "shop-eu:{Flash_T.1#0}:buyers");
+        assert_eq!(keys.held(&bucket), "shop-eu:{Flash_T.1#0}:held");
+        assert_eq!(
+            keys.hold(&bucket, request_id),
+            "shop-eu:{Flash_T.1#0}:hold:0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! `reserve.lua`: takes stock for a batch of requests of one bucket.
+
+use super::keys::Bucket;
+use super::reply::{Words, one_each};
+use super::{Stock, StockError};
+use crate::config::limits::FIRST_LOOK;
+use crate::domain::{
+    BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
+};
+
+/// How an item is laid out in Redis, as far as the caller knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub epoch: u64,
+    pub buckets: u16,
+}
+
+/// One purchase that asks for stock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReserveRequest {
+    pub request_id: RequestId,
+    /// Minted for this attempt; asking again after a lost reply uses the same one.
+    pub reservation_id: ReservationId,
+    pub buyer: BuyerId,
+    pub quantity: Quantity,
+}
+
+/// What the bucket said to the whole batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reserved {
+    /// One reply for each request, in their order.
+    Answered(Vec<ReserveReply>),
+    /// The caller's layout is old; nothing was looked at. Ask again with this one.
+    Moved(Layout),
+}
+
+/// What the bucket said to one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReserveReply {
+    /// Stock is held under the reservation id that was sent.
+    Held(Reservation),
+    /// The request is known: its hold, under the *stored* reservation id, and how it stands.
+    Repeat { reservation: Reservation, standing: HoldStanding },
+    /// Nothing was taken.
+    Refused(Refusal),
+}
+
+/// Why nothing was taken. Refusals are not stored: the same key may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    KeyReused,
+    NotWarm,
+    NotOpen,
+    Ended,
+    LimitReached,
+    SoldOut,
+}
+
+impl Stock {
+    /// Takes stock for up to [`RESERVE_BATCH`](crate::config::limits::RESERVE_BATCH) requests.
+    pub async fn reserve(
+        &self,
+        bucket: &Bucket,
+        layout: Layout,
+        requests: &[ReserveRequest],
+    ) -> Result<Reserved, StockError> {
+        let mut call = self
+            .scripts
+            .reserve
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.buyers(bucket))
+            .key(self.keys.held(bucket))
+            .arg(layout.epoch)
+            .arg(layout.buckets)
+            .arg(FIRST_LOOK.as_millis());
+        for request in requests {
+            call = call
+                .key(self.keys.hold(bucket, request.request_id))
+                .arg(request.request_id)
+                .arg(request.reservation_id)
+                .arg(&request.buyer)
+                .arg(request.quantity);
+        }
+        let replies: Vec<String> = self.connection.run(call).await?;
+        read(bucket, requests, &replies)
+    }
+}
+
+fn read(
+    bucket: &Bucket,
+    requests: &[ReserveRequest],
+    replies: &[String],
+) -> Result<Reserved, StockError> {
+    let (head, replies) =
+        replies.split_first().ok_or_else(|| StockError::malformed("reserve", ""))?;
+    let mut head = Words::of("reserve", head);
+    match head.word()? {
+        "ok" => {}
+        "moved" => {
+            return Ok(Reserved::Moved(Layout { epoch: head.parse()?, buckets: head.parse()? }));
+        }
+        _ => return Err(head.malformed()),
+    }
+    one_each("reserve", replies, requests.len())?;
+    let answers = requests
+        .iter()
+        .zip(replies)
+        .map(|(request, reply)| read_one(bucket, request, Words::of("reserve", reply)));
+    Ok(Reserved::Answered(answers.collect::<Result<_, _>>()?))
+}
+
+fn read_one(
+    bucket: &Bucket,
+    request: &ReserveRequest,
+    mut words: Words<'_>,
+) -> Result<ReserveReply, StockError> {
+    let reservation = |reservation_id, epoch, reserved_at| Reservation {
+        request_id: request.request_id,
+        reservation_id,
+        item: bucket.item.clone(),
+        epoch,
+        buyer: request.buyer.clone(),
+        quantity: request.quantity,
+        reserved_at: UnixMillis(reserved_at),
+    };
+    Ok(match words.word()? {
+        "held" => {
+            ReserveReply::Held(reservation(request.reservation_id, words.parse()?, words.parse()?))
+        }
+        "repeat" => {
+            let standing = words.standing()?;
+            let (reservation_id, epoch) = (words.parse()?, words.parse()?);
+            let reservation = reservation(reservation_id, epoch, words.parse()?);
+            ReserveReply::Repeat { reservation, standing }
+        }
+        "key_reused" => ReserveReply::Refused(Refusal::KeyReused),
+        "not_warm" => ReserveReply::Refused(Refusal::NotWarm),
+        "not_open" => ReserveReply::Refused(Refusal::NotOpen),
+        "ended" => ReserveReply::Refused(Refusal::Ended),
+        "limit_reached" => ReserveReply::Refused(Refusal::LimitReached),
+        "sold_out" => ReserveReply::Refused(Refusal::SoldOut),
+        _ => return Err(words.malformed()),
+    })
+}

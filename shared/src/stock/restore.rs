@@ -1,0 +1,75 @@
+//! `restore.lua`: gives the stock of holds back that the ledger did not sell.
+
+use super::keys::Bucket;
+use super::reply::{Words, one_each};
+use super::{Stock, StockError};
+use crate::config::limits::RECORD_RETENTION;
+use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
+
+/// One hold whose stock may go back, and the ledger's word on its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoreRequest {
+    pub request_id: RequestId,
+    pub reservation_id: ReservationId,
+    pub buyer: BuyerId,
+    /// For the tombstone of an unseen hold only; what goes back are the hold's own units.
+    pub quantity: Quantity,
+    pub epoch: u64,
+    pub verdict: Verdict,
+}
+
+/// What became of one hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreReply {
+    /// Its units went back now.
+    Done,
+    /// They had gone back before.
+    Already,
+    /// The record belongs to another reservation, or is confirmed.
+    Conflict { state: HoldState, reservation_id: ReservationId },
+    /// There was no hold; the verdict is written as a tombstone, no stock moved.
+    Unseen,
+}
+
+impl Stock {
+    /// Restores up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) holds of one bucket.
+    pub async fn restore(
+        &self,
+        bucket: &Bucket,
+        requests: &[RestoreRequest],
+    ) -> Result<Vec<RestoreReply>, StockError> {
+        let mut call = self
+            .scripts
+            .restore
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.buyers(bucket))
+            .key(self.keys.held(bucket))
+            .arg(RECORD_RETENTION.as_millis());
+        for request in requests {
+            call = call
+                .key(self.keys.hold(bucket, request.request_id))
+                .arg(request.request_id)
+                .arg(request.reservation_id)
+                .arg(&request.buyer)
+                .arg(request.quantity)
+                .arg(request.epoch)
+                .arg(&request.verdict);
+        }
+        let replies: Vec<String> = self.connection.run(call).await?;
+        one_each("restore", &replies, requests.len())?;
+        replies.iter().map(|reply| read(Words::of("restore", reply))).collect()
+    }
+}
+
+fn read(mut words: Words<'_>) -> Result<RestoreReply, StockError> {
+    Ok(match words.word()? {
+        "done" => RestoreReply::Done,
+        "already" => RestoreReply::Already,
+        "conflict" => {
+            RestoreReply::Conflict { state: words.parse()?, reservation_id: words.parse()? }
+        }
+        "unseen" => RestoreReply::Unseen,
+        _ => return Err(words.malformed()),
+    })
+}

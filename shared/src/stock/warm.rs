@@ -1,0 +1,113 @@
+//! `warm.lua`, `warm_page.lua`, `open.lua`: builds a bucket from the ledger, then puts it on sale.
+
+use super::keys::Bucket;
+use super::reply::Words;
+use super::{Stock, StockError};
+use crate::config::limits::RECORD_RETENTION;
+use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict, Window};
+
+/// What a bucket is built from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketPlan {
+    pub epoch: u64,
+    pub buckets: u16,
+    pub available: u64,
+    pub confirmed_units: u64,
+    pub limit_per_buyer: Option<u64>,
+    pub window: Window,
+    /// Of the ledger row that was read.
+    pub version: u64,
+}
+
+/// One decided order, as the record that a repeat of its key finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderRecord {
+    pub request_id: RequestId,
+    pub reservation_id: ReservationId,
+    pub buyer: BuyerId,
+    pub quantity: Quantity,
+    pub verdict: Verdict,
+    /// All units that this buyer has confirmed of the item.
+    pub buyer_total: u64,
+}
+
+/// How a step of a warm-up went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmReply {
+    /// The step is done.
+    Done,
+    /// The bucket is open under this epoch and stays as it is.
+    Live { epoch: u64 },
+    /// Another warm-up is at work under this epoch.
+    Moved { epoch: u64 },
+}
+
+impl Stock {
+    /// Begins to build a bucket: its stock is there, nothing can be bought.
+    pub async fn warm(&self, bucket: &Bucket, plan: &BucketPlan) -> Result<WarmReply, StockError> {
+        let call = self
+            .scripts
+            .warm
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.buyers(bucket))
+            .key(self.keys.held(bucket))
+            .arg(plan.epoch)
+            .arg(plan.buckets)
+            .arg(plan.available)
+            .arg(plan.confirmed_units)
+            .arg(plan.window.opens_at().0)
+            .arg(plan.window.closes_at().0)
+            .arg(plan.limit_per_buyer.map(|limit| limit.to_string()).unwrap_or_default())
+            .arg(plan.version);
+        read("warm", &self.connection.run::<String>(call).await?)
+    }
+
+    /// Adds up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) decided orders.
+    pub async fn warm_page(
+        &self,
+        bucket: &Bucket,
+        epoch: u64,
+        orders: &[OrderRecord],
+    ) -> Result<WarmReply, StockError> {
+        let mut call = self
+            .scripts
+            .warm_page
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.buyers(bucket))
+            .arg(epoch)
+            .arg(RECORD_RETENTION.as_millis());
+        for order in orders {
+            let (state, verdict) = match &order.verdict {
+                Verdict::Confirmed(_) => (HoldState::Confirmed, String::new()),
+                verdict => (HoldState::Restored, verdict.to_string()),
+            };
+            call = call
+                .key(self.keys.hold(bucket, order.request_id))
+                .arg(state)
+                .arg(verdict)
+                .arg(order.reservation_id)
+                .arg(&order.buyer)
+                .arg(order.quantity)
+                .arg(order.buyer_total);
+        }
+        read("warm_page", &self.connection.run::<String>(call).await?)
+    }
+
+    /// Puts a completely built bucket on sale.
+    pub async fn open(&self, bucket: &Bucket, epoch: u64) -> Result<WarmReply, StockError> {
+        let call = self.scripts.open.call().key(self.keys.sale(bucket)).arg(epoch);
+        read("open", &self.connection.run::<String>(call).await?)
+    }
+}
+
+fn read(script: &'static str, reply: &str) -> Result<WarmReply, StockError> {
+    let mut words = Words::of(script, reply);
+    Ok(match words.word()? {
+        "building" | "open" => WarmReply::Done,
+        "live" => WarmReply::Live { epoch: words.parse()? },
+        "moved" => WarmReply::Moved { epoch: words.parse()? },
+        _ => return Err(words.malformed()),
+    })
+}

@@ -1,0 +1,27 @@
+//! Logs. They go to standard error, so that results on standard output stay clean.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+
+use crate::config::{Log, LogFormat};
+
+/// A filter that cannot be parsed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start logging: log.filter {filter:?} is not a filter: {source}")]
+pub struct InvalidFilter {
+    filter: String,
+    source: tracing_subscriber::filter::ParseError,
+}
+
+/// Starts logging for this process; a second call changes nothing.
+pub fn init(log: &Log) -> Result<(), InvalidFilter> {
+    let filter = EnvFilter::try_new(&log.filter)
+        .map_err(|source| InvalidFilter { filter: log.filter.clone(), source })?;
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // The only error is that logging has been started already, for example by another test.
+    let _ = match log.format {
+        LogFormat::Text => lines.with_target(true).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    Ok(())
+}
