@@ -47,11 +47,11 @@ print_instructions() {
     local backend
     for backend in "$@"; do
         case $backend in
-        redis) echo "  Redis 6.2 or newer       programs: redis-server
-      apt: redis-server      dnf: redis (or valkey-compat-redis)      brew: redis      pacman: redis" ;;
-        rabbitmq) echo "  RabbitMQ 3.10 or newer   programs: rabbitmq-server rabbitmqctl erl epmd
+        redis) echo "  Redis (tried: 7.0)        programs: redis-server
+      apt: redis-server      dnf: redis (or valkey-compat-redis)      brew: redis      pacman: redis (or valkey)" ;;
+        rabbitmq) echo "  RabbitMQ (tried: 3.10)    programs: rabbitmq-server rabbitmqctl erl epmd
       apt: rabbitmq-server      dnf: rabbitmq-server      brew: rabbitmq      pacman: rabbitmq" ;;
-        postgresql) echo "  PostgreSQL 14 or newer   programs: postgres initdb psql
+        postgresql) echo "  PostgreSQL (tried: 15)    programs: postgres initdb psql
       apt: postgresql      dnf: postgresql-server      brew: postgresql@16      pacman: postgresql" ;;
         esac
     done
@@ -91,13 +91,20 @@ install_with_apt() {
     local backend packages=() services=()
     for backend in "$@"; do
         case $backend in
-        redis) packages+=(redis-server) services+=(redis-server.service) ;;
+        redis)
+            packages+=(redis-server)
+            services+=(redis-server.service)
+            ;;
         rabbitmq)
-            packages+=(rabbitmq-server) services+=(rabbitmq-server.service)
+            packages+=(rabbitmq-server)
+            services+=(rabbitmq-server.service)
             # Where Erlang was there already, its epmd may be in somebody's use.
             found epmd "${places[@]}" || services+=(epmd.service epmd.socket)
             ;;
-        postgresql) packages+=(postgresql) services+=(postgresql.service) ;;
+        postgresql)
+            packages+=(postgresql)
+            services+=(postgresql.service)
+            ;;
         esac
     done
     # A freshly started machine is often still busy with its own updates: wait for the lock.
@@ -117,25 +124,26 @@ case ${1-} in
 esac
 [[ $# -le 1 ]] || usage
 
-mapfile -t missing < <(missing_backends)
-if [[ ${#missing[@]} -eq 0 ]]; then
+# Words in a string, not an array: macOS still comes with bash 3.2. Hence no quotes around it below.
+missing=$(missing_backends)
+if [[ -z $missing ]]; then
     echo "Redis, RabbitMQ and PostgreSQL programs are all there."
     exit 0
 fi
 if [[ ${1-} == --check ]]; then
-    echo "Missing: ${missing[*]}. Run compose/install-backends.sh, or install:" >&2
-    print_instructions "${missing[@]}" >&2
+    echo "Missing:" $missing"; run compose/install-backends.sh, or install:" >&2
+    print_instructions $missing >&2
     exit 1
 fi
 
-as_root=()
+command -v apt-get >/dev/null 2>&1 || give_up "there is no apt-get here" $missing
+as_root=(env)
 if [[ $EUID -ne 0 ]]; then
+    command -v sudo >/dev/null 2>&1 || give_up "not root, and there is no sudo" $missing
     as_root=(sudo)
 fi
-command -v apt-get >/dev/null 2>&1 || give_up "there is no apt-get here" "${missing[@]}"
-[[ $EUID -eq 0 ]] || command -v sudo >/dev/null 2>&1 || give_up "not root, and there is no sudo" "${missing[@]}"
-install_with_apt "${missing[@]}"
+install_with_apt $missing
 
-mapfile -t missing < <(missing_backends)
-[[ ${#missing[@]} -eq 0 ]] || give_up "apt installed the packages, but programs are still missing" "${missing[@]}"
+missing=$(missing_backends)
+[[ -z $missing ]] || give_up "apt installed the packages, but programs are still missing" $missing
 echo "Redis, RabbitMQ and PostgreSQL programs are all there now."

@@ -1,1 +1,1 @@
-
+//! Proofs about the whole line; never shipped.

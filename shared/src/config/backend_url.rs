@@ -1,6 +1,7 @@
 //! The address of a backend, password included, that never shows its password.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use url::Url;
@@ -18,6 +19,22 @@ impl BackendUrl {
     /// The whole URL, password included: for the client library only, never for a log.
     pub fn expose(&self) -> &str {
         self.0.as_str()
+    }
+
+    /// The same backend under another path: another database, another virtual host.
+    pub fn with_path(&self, path: &str) -> Self {
+        let mut url = self.0.clone();
+        url.set_path(path);
+        Self(url)
+    }
+
+    /// The same credentials at another address, such as a proxy's.
+    pub fn with_address(&self, address: SocketAddr) -> Self {
+        let mut url = self.0.clone();
+        // Both can only fail for URLs without a host, and this one has one.
+        let _ = url.set_ip_host(address.ip());
+        let _ = url.set_port(Some(address.port()));
+        Self(url)
     }
 
     /// `host:port`, to tell people what cannot be reached.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::home::Record;
 use super::{Home, Process, StackError};
 
-/// A cold RabbitMQ on a busy machine with two cores was seen to take 15 s.
+/// RabbitMQ needs 3 s of two idle cores, and several times that beside a build.
 const START_BOUND: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(15);
-/// RabbitMQ closes its queues, PostgreSQL writes a checkpoint; both are done in 2 s here.
+/// RabbitMQ closes its queues and PostgreSQL writes a checkpoint: about 1 s when little is going on.
 const STOP_GRACE: Duration = Duration::from_secs(20);
 const LOG_TAIL_LINES: usize = 20;
 

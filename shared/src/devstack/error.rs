@@ -19,7 +19,7 @@ pub enum StackError {
     )]
     InUse { backend: &'static str, dir: PathBuf },
 
-    #[error("{backend} still runs in {}; `lastunit down` stops it", dir.display())]
+    #[error("{backend} still runs in {}; `lastunit stack down` stops it", dir.display())]
     StillRunning { backend: String, dir: PathBuf },
 
     #[error("{doing} {}: {source}", path.display())]

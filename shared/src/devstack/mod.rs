@@ -5,10 +5,10 @@
 //! ever touched that this module did not start. The code blocks; async callers wrap it in
 //! `spawn_blocking`.
 //!
-//! In the order things happen: [`programs`] finds what to run, [`home`] makes sure that one owner
-//! at a time uses a directory, [`ports`] and [`credentials`] choose what a backend needs,
-//! [`process`] spawns it with a [`guardian`] that outlives a killed owner, [`backend`] waits until
-//! it answers, [`termination`] ends it. One file per backend says what is particular to it.
+//! In the order things happen: `programs` finds what to run, `home` makes sure that one owner
+//! at a time uses a directory, `ports` and `credentials` choose what a backend needs,
+//! `process` spawns it with a `guardian` that outlives a killed owner, `backend` waits until
+//! it answers, `termination` ends it. One file per backend says what is particular to it.
 //!
 //! What is absent: no retries of a failed start, no use of system services, of `/etc`, of port
 //! 4369 (each RabbitMQ has its own epmd), and no unsafe code.
@@ -31,6 +31,7 @@ mod rabbitmq_applications;
 mod redis;
 mod stack;
 mod termination;
+mod world;
 
 pub use backend::{Backend, Recipe};
 pub use companion::Companion;
@@ -41,3 +42,4 @@ pub use process::Process;
 pub use rabbitmq::{RabbitMq, RabbitMqRecipe};
 pub use redis::{Redis, RedisRecipe};
 pub use stack::{Down, Endpoints, Stack};
+pub use world::World;

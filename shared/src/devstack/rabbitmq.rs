@@ -1,7 +1,10 @@
 //! A private RabbitMQ node with an Erlang port mapper (epmd) of its own.
 
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
@@ -15,6 +18,7 @@ pub type RabbitMq = Backend<RabbitMqRecipe>;
 /// Stable, because the data on disk belongs to this name. Nodes side by side may share it: each
 /// is known to its own epmd only.
 const NODE: &str = "lastunit@localhost";
+const EPMD_BOUND: Duration = Duration::from_secs(10);
 const PACKAGE: &str = "rabbitmq-server";
 /// Erlang's distribution listens on all addresses unless told otherwise.
 const LOOPBACK_ONLY: &str = "-kernel inet_dist_use_interface {127,0,0,1}";
@@ -55,6 +59,7 @@ impl Recipe for RabbitMqRecipe {
         let mut epmd = self.command(&self.epmd);
         epmd.arg("-port").arg(self.epmd_port.number().to_string());
         processes.push(Process::spawn(home, "epmd", Signal::SIGTERM, epmd)?);
+        self.await_epmd();
         let mut server = self.command(&self.slim_scripts.join("rabbitmq-server"));
         self.configure(&mut server);
         processes.push(Process::spawn(home, Self::NAME, Signal::SIGTERM, server)?);
@@ -101,6 +106,15 @@ impl Backend<RabbitMqRecipe> {
 }
 
 impl RabbitMqRecipe {
+    /// If it does not come up, the wait for the node reports how it ended.
+    fn await_epmd(&self) {
+        let deadline = Instant::now() + EPMD_BOUND;
+        let port = (Ipv4Addr::LOCALHOST, self.epmd_port.number());
+        while TcpStream::connect(port).is_err() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// The environment that the node, epmd and rabbitmqctl share. HOME is where the cookie is.
     fn command(&self, program: &Path) -> Command {
         let mut command = programs::command(program);

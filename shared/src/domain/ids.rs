@@ -205,7 +205,7 @@ mod tests {
                 &key.parse().expect("key"),
             )
         };
-        assert_eq!(id("ann", "shoe", "1").to_string(), "REQUEST_ID_VECTOR");
+        assert_eq!(id("ann", "shoe", "1").to_string(), "cb779f8f-6d92-5915-85ef-515f6d014905");
         assert_ne!(id("ann", "shoe", "1"), id("bob", "shoe", "1"));
         assert_ne!(id("ann", "shoe", "1"), id("ann", "hat", "1"));
         assert_ne!(id("a", "bc", "1"), id("ab", "c", "1"));

@@ -16,6 +16,8 @@ mod items;
 mod migrate;
 mod put_item;
 mod rows;
+#[cfg(feature = "devstack")]
+mod scratch;
 
 pub use begin_warm::{WarmOrder, WarmPlan};
 pub use catalog::CatalogPage;

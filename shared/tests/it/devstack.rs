@@ -4,6 +4,8 @@
 //! processes holds for all. The tests speak plain sockets, so that no client library stands between
 //! them and what they look at.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;

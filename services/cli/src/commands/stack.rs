@@ -1,6 +1,7 @@
 //! `lastunit stack up | down | status | exec`: private backends, for trying things out and for the
 //! tests. They listen on loopback only, on free ports, and keep their data in one folder.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
@@ -43,6 +44,9 @@ pub(crate) struct Exec {
     /// Where the stack keeps data and logs
     #[arg(long, value_name = "DIR", default_value = ".lastunit/stack")]
     dir: PathBuf,
+    /// Remove what an earlier stack left in that folder, and start with empty backends
+    #[arg(long)]
+    fresh: bool,
     /// The command and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
@@ -107,8 +111,11 @@ fn show(endpoints: &Endpoints, output: Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn execute(Exec { dir, command }: Exec) -> anyhow::Result<ExitCode> {
+async fn execute(Exec { dir, fresh, command }: Exec) -> anyhow::Result<ExitCode> {
     let (program, arguments) = command.split_first().context("no command to run")?;
+    if fresh {
+        remove(dir.clone()).await?;
+    }
     if let Some(endpoints) = Stack::running(&dir)? {
         return Ok(code_of(run_with(&endpoints, program, arguments).await?));
     }
@@ -116,6 +123,18 @@ async fn execute(Exec { dir, command }: Exec) -> anyhow::Result<ExitCode> {
     let status = run_with(stack.endpoints(), program, arguments).await;
     spawn_blocking(|| stack.stop()).await??;
     Ok(code_of(status?))
+}
+
+/// Stops what an earlier owner may have left, and removes its data.
+async fn remove(dir: PathBuf) -> anyhow::Result<()> {
+    let there = dir.clone();
+    spawn_blocking(move || Stack::down(&there)).await??;
+    match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", dir.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs the command to its end. Ctrl-C at the terminal reaches it directly; we only stay until it

@@ -1,0 +1,31 @@
+# What a newcomer types. Every target works on a fresh machine that has Rust, make, git and a
+# package manager; missing backends are installed first (Debian and Ubuntu) or named.
+
+CARGO ?= cargo
+LASTUNIT = $(CARGO) run --quiet --package cli --
+
+.PHONY: help demo test lint up down backends
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alone (ARGS="--buyers 5000")
+	$(CARGO) run --release --package cli -- --log warn demo $(ARGS)
+
+test: backends  ## Run every test on a private stack
+	$(CARGO) build --workspace --all-targets
+	$(LASTUNIT) stack exec --fresh --dir .lastunit/test -- $(CARGO) test --workspace
+
+lint:  ## Formatting, clippy with warnings as errors, and the rules of the house
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) test --quiet --package trials --test tidy
+
+up: backends  ## Start a private stack and leave it running
+	@$(LASTUNIT) stack up
+
+down:  ## Stop the stack that `make up` left running
+	@$(LASTUNIT) stack down
+
+backends:
+	@./compose/install-backends.sh

@@ -1,0 +1,3 @@
+//! What the rooms claim about their backends, shown on real ones.
+
+mod devstack;
