@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::http::{HeaderMap, header};
-use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use shared::domain::{BuyerId, IdempotencyKey, ItemId, Quantity, RequestId};
 
@@ -92,13 +92,10 @@ pub(super) fn quantity(
         };
         Problem::of_field(code, "body", error.body_text())
     })?;
-    let Fields(fields) = serde_json::Deserializer::from_slice(&body)
-        .deserialize_map(FieldsVisitor)
-        .map_err(|error| {
-            let detail =
-                format!("the body must be a JSON object like {{\"quantity\": 1}}: {error}");
-            Problem::of_field(Code::InvalidBody, "body", detail)
-        })?;
+    let Fields(fields) = serde_json::from_slice(&body).map_err(|error| {
+        let detail = format!("the body must be a JSON object like {{\"quantity\": 1}}: {error}");
+        Problem::of_field(Code::InvalidBody, "body", detail)
+    })?;
     let invalid = |field: &str, detail: &str| Problem::of_field(Code::InvalidField, field, detail);
     let mut quantity = None;
     for (name, value) in fields {
@@ -126,6 +123,12 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The members of a JSON object, repeated ones included, which a map would swallow.
 struct Fields(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
 
 struct FieldsVisitor;
 
