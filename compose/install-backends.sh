@@ -4,7 +4,7 @@
 #   compose/install-backends.sh           install what is missing (Debian, Ubuntu), or say what to install
 #   compose/install-backends.sh --check   only report; the exit status is 1 when something is missing
 #
-# Only the programs are wanted. `lastunit up` and the tests start private copies of them on free
+# Only the programs are wanted. `make up`, the demo and the tests start private copies of them on free
 # ports, so no system service is started here, and none that already runs is touched.
 set -euo pipefail
 

@@ -12,7 +12,7 @@ mod judge;
 mod restore;
 
 use shared::config::Config;
-use shared::config::limits::SETTLE_BATCH;
+use shared::config::limits::DELIVERY_BATCH;
 use shared::ledger::{Ledger, LedgerError};
 use shared::queue::{Deliveries, Publisher, Queue, QueueError};
 use shared::retry::until_done;
@@ -52,7 +52,7 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> 
     tracing::info!(%environment, "compensating");
     'batches: loop {
         let batch = tokio::select! {
-            batch = deliveries.next_batch(SETTLE_BATCH) => batch,
+            batch = deliveries.next_batch(DELIVERY_BATCH) => batch,
             () = shutdown.stop.cancelled() => break,
         };
         let (mut finished, mut restores, mut outgoing) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! One batch: decide, then do everything that follows. Every step is repeated until it is done;
 //! none is skipped, and all of them may be done twice.
 
+use shared::config::limits::COMMIT_BATCH;
 use shared::contract::{
     Compensation, DeadLetter, ReservationsPlaced, encode_compensation, encode_reservations,
 };
@@ -37,12 +38,15 @@ impl Handler {
         reservations: Vec<Reservation>,
         dead: Vec<DeadLetter>,
     ) -> Option<()> {
-        let decisions = until_done(
-            &self.give_up,
-            || self.ledger.commit(&reservations),
-            |error, pause| tracing::warn!(%error, ?pause, "keeping a batch until the ledger takes it"),
-        )
-        .await?;
+        let mut decisions = Vec::with_capacity(reservations.len());
+        for batch in reservations.chunks(COMMIT_BATCH) {
+            let decided = until_done(
+                &self.give_up,
+                || self.ledger.commit(batch),
+                |error, pause| tracing::warn!(%error, ?pause, "keeping a batch until the ledger takes it"),
+            );
+            decisions.extend(decided.await?);
+        }
         let mut aftermath = self.aftermath(reservations, decisions);
         aftermath.outgoing.extend(dead.into_iter().map(bury));
         confirm_all(&self.stock, &aftermath.winners, &self.give_up).await?;

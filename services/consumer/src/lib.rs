@@ -15,7 +15,7 @@ mod handle;
 mod intake;
 
 use shared::config::Config;
-use shared::config::limits::COMMIT_BATCH;
+use shared::config::limits::DELIVERY_BATCH;
 use shared::ledger::{Ledger, LedgerError};
 use shared::queue::{Deliveries, Publisher, Queue, QueueError};
 use shared::retry::until_done;
@@ -56,7 +56,7 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> 
     tracing::info!(%environment, "consuming");
     loop {
         let batch = tokio::select! {
-            batch = deliveries.next_batch(COMMIT_BATCH) => batch,
+            batch = deliveries.next_batch(DELIVERY_BATCH) => batch,
             () = shutdown.stop.cancelled() => break,
         };
         let intake = intake::sort(batch, environment);

@@ -35,7 +35,7 @@ pub(crate) enum Entry {
     /// The ledger has no such item, as of the last reading.
     Unknown,
     /// The catalog could not be read yet.
-    NotRead(String),
+    NotRead,
 }
 
 impl Catalog {
@@ -49,7 +49,7 @@ impl Catalog {
 
     pub(crate) fn find(&self, item: &ItemId) -> Entry {
         match &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
-            Known::Nothing(reason) => Entry::NotRead(reason.clone()),
+            Known::Nothing(_) => Entry::NotRead,
             Known::Items { environment, items } => match items.get(item) {
                 Some(item) => Entry::Item { environment: *environment, item: Arc::clone(item) },
                 None => Entry::Unknown,

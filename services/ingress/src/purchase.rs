@@ -46,10 +46,14 @@ pub(crate) enum Answer {
 /// Why there is no answer yet.
 #[derive(Debug, Clone)]
 pub(crate) enum Unavailable {
-    NotReady(String),
-    Broker(String),
-    /// Stock may be held; the same key finds out.
-    UnknownOutcome(String),
+    /// The catalog could not be read since this process started.
+    Catalog,
+    /// Redis cannot be asked; nothing was taken.
+    Redis,
+    /// RabbitMQ takes nothing right now.
+    Broker,
+    /// This backend did not answer. Stock may be held; the same key finds out.
+    NoAnswer(&'static str),
     Overloaded,
 }
 
@@ -65,11 +69,11 @@ impl Purchases {
         let (environment, window) = match self.catalog.find(&purchase.item) {
             Entry::Item { environment, item } => (environment, item.sale.window),
             Entry::Unknown => return Answer::UnknownItem,
-            Entry::NotRead(reason) => return Answer::Unavailable(Unavailable::NotReady(reason)),
+            Entry::NotRead => return Answer::Unavailable(Unavailable::Catalog),
         };
         // Before stock is taken: what cannot be published now is not reserved now.
-        if let Some(reason) = self.publishing.trouble() {
-            return Answer::Unavailable(Unavailable::Broker(reason));
+        if self.publishing.trouble().is_some() {
+            return Answer::Unavailable(Unavailable::Broker);
         }
         let Purchase { item, buyer, key, quantity } = purchase;
         let request = ReserveRequest {
@@ -94,10 +98,8 @@ impl Purchases {
             },
             Ok(ReserveReply::Refused(Refusal::NotWarm)) => Answer::Refused(outside(window)),
             Ok(ReserveReply::Refused(refusal)) => Answer::Refused(refusal),
-            Err(NoReply::NotTaken(reason)) => Answer::Unavailable(Unavailable::NotReady(reason)),
-            Err(NoReply::Unknown(reason)) => {
-                Answer::Unavailable(Unavailable::UnknownOutcome(reason))
-            }
+            Err(NoReply::NotTaken) => Answer::Unavailable(Unavailable::Redis),
+            Err(NoReply::Unknown) => Answer::Unavailable(Unavailable::NoAnswer("Redis")),
             Err(NoReply::Overloaded) => Answer::Unavailable(Unavailable::Overloaded),
         }
     }
@@ -109,16 +111,19 @@ impl Purchases {
         reservation: Reservation,
         replayed: bool,
     ) -> Answer {
-        match self.publishing.publish(environment, reservation.clone()).await {
-            PublishOutcome::Confirmed => Answer::Accepted { reservation, replayed },
-            PublishOutcome::NotSent(reason) => Answer::Unavailable(Unavailable::Broker(reason)),
-            PublishOutcome::Unknown(reason) => {
-                Answer::Unavailable(Unavailable::UnknownOutcome(reason))
+        let request_id = reservation.request_id;
+        let unavailable = match self.publishing.publish(environment, reservation.clone()).await {
+            PublishOutcome::Confirmed => return Answer::Accepted { reservation, replayed },
+            PublishOutcome::NotSent(reason) => {
+                tracing::debug!(%request_id, reason, "held, not published; a repeat publishes it");
+                Unavailable::Broker
             }
-            PublishOutcome::Unroutable => Answer::Unavailable(Unavailable::UnknownOutcome(
-                "RabbitMQ had no queue for the message".to_owned(),
-            )),
-        }
+            outcome @ (PublishOutcome::Unknown(_) | PublishOutcome::Unroutable) => {
+                tracing::warn!(%request_id, ?outcome, "held, perhaps published; a repeat finds out");
+                Unavailable::NoAnswer("RabbitMQ")
+            }
+        };
+        Answer::Unavailable(unavailable)
     }
 }
 

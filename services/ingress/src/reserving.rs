@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shared::batch::{Batcher, NotHandled};
 use shared::config::limits::{BUCKETS_PER_ITEM, PURCHASES_WAITING, RESERVE_BATCH};
 use shared::domain::ItemId;
-use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock, StockError};
+use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock};
 
 /// Why a request got no reply from its bucket.
 #[derive(Debug, Clone)]
 pub(crate) enum NoReply {
     /// Nothing was taken.
-    NotTaken(String),
+    NotTaken,
     /// Stock may be held under the reservation id; only the same key can tell.
-    Unknown(String),
+    Unknown,
     /// Too much is waiting already; nothing was taken.
     Overloaded,
 }
@@ -47,7 +47,7 @@ impl Reserving {
         self.batcher.submit(bucket, request).await.unwrap_or_else(|not_handled| {
             Err(match not_handled {
                 NotHandled::Full => NoReply::Overloaded,
-                NotHandled::Abandoned => NoReply::Unknown(not_handled.to_string()),
+                NotHandled::Abandoned => NoReply::Unknown,
             })
         })
     }
@@ -84,7 +84,8 @@ async fn ask(
             }
         }
     }
-    Err(NoReply::NotTaken(format!("the layout of {} keeps changing", bucket.item)))
+    tracing::warn!(item = %bucket.item, "the layout keeps changing");
+    Err(NoReply::NotTaken)
 }
 
 /// A layout changes once in a warm-up; more than this in a row is not a layout but a fault.
@@ -101,11 +102,14 @@ async fn ask_again_once(
     let lost = match stock.reserve(bucket, layout, requests).await {
         Ok(reserved) => return Ok(reserved),
         Err(error) if error.is_unknown() => error,
-        Err(error) => return Err(NoReply::NotTaken(error.to_string())),
+        Err(error) => {
+            tracing::debug!(%error, "nothing was taken");
+            return Err(NoReply::NotTaken);
+        }
     };
     tracing::warn!(error = %lost, item = %bucket.item, requests = requests.len(), "asking Redis again");
-    stock
-        .reserve(bucket, layout, requests)
-        .await
-        .map_err(|error: StockError| NoReply::Unknown(error.to_string()))
+    stock.reserve(bucket, layout, requests).await.map_err(|error| {
+        tracing::warn!(%error, "whether stock is held is not known; a repeat finds out");
+        NoReply::Unknown
+    })
 }

@@ -19,6 +19,9 @@ pub const PUBLISH_WINDOW: usize = 64;
 /// Messages that wait for a publisher; more are refused.
 pub const PUBLISH_WAITING: usize = 1_024;
 
+/// Messages that a service takes from its queues at once, and acknowledges together.
+pub const DELIVERY_BATCH: usize = 64;
+
 /// Reservations in one transaction of a consumer.
 pub const COMMIT_BATCH: usize = 256;
 
@@ -83,5 +86,7 @@ const _: () = assert!(
     2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < SHUTDOWN_GRACE.as_millis(),
     "a stopping ingress must be able to answer what it has accepted"
 );
-const _: () =
-    assert!(RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500, "no script touches more than 500");
+const _: () = assert!(
+    RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,
+    "no script touches more than 500"
+);

@@ -19,6 +19,9 @@ impl Ledger {
     /// After an error nothing is known: the transaction may have been committed. Asking again finds
     /// what was decided and repeats it.
     pub async fn commit(&self, reservations: &[Reservation]) -> Result<Vec<Decision>, LedgerError> {
+        if reservations.is_empty() {
+            return Ok(Vec::new());
+        }
         let failed = self.failed(DOING);
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
         let standings = self.lock_items(&mut transaction, reservations).await?;

@@ -56,12 +56,14 @@ impl Deliveries {
 
     /// Waits for a delivery, then takes what else is there, at most `most`. Never empty; can be
     /// dropped while waiting without losing anything.
+    ///
+    /// # Panics
+    ///
+    /// When the supervisor has panicked: a service that silently consumes nothing would be worse.
     pub async fn next_batch(&mut self, most: usize) -> Vec<Delivery> {
         let mut batch = Vec::new();
-        if self.incoming.recv_many(&mut batch, most).await == 0 {
-            // The supervisor ends only after this end has gone.
-            std::future::pending::<()>().await;
-        }
+        let taken = self.incoming.recv_many(&mut batch, most).await;
+        assert!(taken > 0, "the supervisor of a subscription ends only after its reader");
         batch
     }
 

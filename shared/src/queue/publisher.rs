@@ -95,6 +95,7 @@ impl Publisher {
     /// Why nothing can be published right now, if so.
     pub fn trouble(&self) -> Option<String> {
         match &*self.state.borrow() {
+            State::Ready if self.outgoing.is_closed() => Some("the publisher has ended".to_owned()),
             State::Ready if self.outgoing.capacity() == 0 => {
                 Some("too many messages wait for RabbitMQ's confirm".to_owned())
             }

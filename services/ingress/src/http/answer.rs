@@ -113,16 +113,30 @@ fn refused(item: &ItemId, refusal: Refusal) -> Problem {
     }
 }
 
+/// Says which backend is away, not where it is: buyers read this. The log and `/readyz` say more.
 fn not_now(unavailable: Unavailable) -> Problem {
     match unavailable {
-        Unavailable::NotReady(reason) => Problem::new(Code::NotReady, reason),
-        Unavailable::Broker(reason) => Problem::new(Code::BrokerUnavailable, reason),
-        Unavailable::UnknownOutcome(reason) => Problem::new(
+        Unavailable::Catalog => catalog_not_read(),
+        Unavailable::Redis => Problem::new(
+            Code::NotReady,
+            "Redis cannot be reached, nothing was taken; try the same key again",
+        ),
+        Unavailable::Broker => Problem::new(
+            Code::BrokerUnavailable,
+            "RabbitMQ does not take orders right now; try the same key again",
+        ),
+        Unavailable::NoAnswer(backend) => Problem::new(
             Code::UnknownOutcome,
-            format!("the purchase may have been accepted; the same key finds out ({reason})"),
+            format!(
+                "{backend} did not answer, so the purchase may have been accepted; the same key finds out"
+            ),
         ),
         Unavailable::Overloaded => {
             Problem::new(Code::Overloaded, "too many purchases wait; try the same key again")
         }
     }
+}
+
+pub(super) fn catalog_not_read() -> Problem {
+    Problem::new(Code::NotReady, "the ledger could not be reached yet to read what is on sale")
 }

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use shared::domain::UnixMillis;
 
-use super::answer::unknown_item;
+use super::answer::{catalog_not_read, unknown_item};
 use super::input;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use crate::Ingress;
 use crate::catalog::Entry;
 
@@ -36,7 +36,7 @@ pub(super) async fn show(
     let sale = match ingress.catalog.find(&item) {
         Entry::Item { item, .. } => item.sale.clone(),
         Entry::Unknown => return Err(unknown_item(&item)),
-        Entry::NotRead(reason) => return Err(Problem::new(Code::NotReady, reason)),
+        Entry::NotRead => return Err(catalog_not_read()),
     };
     let now = UnixMillis::from(SystemTime::now());
     let status = if now < sale.window.opens_at() {

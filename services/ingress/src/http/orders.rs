@@ -65,6 +65,13 @@ pub(super) async fn show(
             Err(Problem::of_field(Code::UnknownOrder, "request_id", detail))
         }
         Err(error @ LookupError::NotLive) => Err(Problem::new(Code::NotWarm, error.to_string())),
-        Err(error) => Err(Problem::new(Code::NotReady, error.to_string())),
+        Err(LookupError::Stock(error)) => {
+            tracing::debug!(%error, "cannot look an order up");
+            Err(Problem::new(Code::NotReady, "Redis cannot be reached; ask again"))
+        }
+        Err(LookupError::Ledger(error)) => {
+            tracing::debug!(%error, "cannot look an order up");
+            Err(Problem::new(Code::NotReady, "the ledger cannot be reached; ask again"))
+        }
     }
 }
