@@ -147,11 +147,13 @@ mod tests {
     use super::*;
     use tokio::sync::Semaphore;
 
+    type Seen = Arc<Mutex<Vec<Vec<u32>>>>;
+
     /// Calls that wait for a permit each, and remember their batches.
     fn gated(
         max_batch: usize,
         max_waiting: usize,
-    ) -> (Batcher<u8, u32, u32>, Arc<Semaphore>, Arc<Mutex<Vec<Vec<u32>>>>) {
+    ) -> (Batcher<u8, u32, u32>, Arc<Semaphore>, Seen) {
         let (gate, seen) = (Arc::new(Semaphore::new(0)), Arc::new(Mutex::new(Vec::new())));
         let (gate_inside, seen_inside) = (Arc::clone(&gate), Arc::clone(&seen));
         let batcher = Batcher::new(max_batch, max_waiting, move |_lane, batch: Vec<u32>| {

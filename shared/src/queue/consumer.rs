@@ -184,10 +184,10 @@ impl Supervisor {
         let mut consumers = Vec::new();
         for queue in self.queues.iter().copied() {
             let name = self.broker.topology.names.queue(queue);
-            let failed = |source| QueueError::Subscribe {
+            let failed = |source: lapin::Error| QueueError::Subscribe {
                 queue: name.clone(),
                 address: self.broker.address.clone(),
-                source,
+                source: Box::new(source),
             };
             // Before each consumer: it applies to consumers that come after it.
             link.channel.basic_qos(PREFETCH, BasicQosOptions::default()).await.map_err(failed)?;

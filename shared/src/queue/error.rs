@@ -8,7 +8,7 @@ pub enum QueueError {
     #[error("cannot reach RabbitMQ at {address}: {reason}")]
     Unreachable { address: String, reason: String },
     #[error("cannot declare {what} at RabbitMQ {address}: {source}")]
-    Declare { what: String, address: String, source: lapin::Error },
+    Declare { what: String, address: String, source: Box<lapin::Error> },
     #[error("cannot consume from {queue} at RabbitMQ {address}: {source}")]
-    Subscribe { queue: String, address: String, source: lapin::Error },
+    Subscribe { queue: String, address: String, source: Box<lapin::Error> },
 }

@@ -111,7 +111,7 @@ impl Topology {
     }
 
     fn refused(&self, what: String, source: lapin::Error) -> QueueError {
-        QueueError::Declare { what, address: self.address.clone(), source }
+        QueueError::Declare { what, address: self.address.clone(), source: Box::new(source) }
     }
 }
 
