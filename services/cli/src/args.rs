@@ -96,7 +96,7 @@ pub(crate) enum ItemCommand {
     Put(PutArgs),
     /// Show one item: its sale, its orders, and what Redis and the ledger say is left
     Show(ShowArgs),
-    /// List items
+    /// List items in the order of their ids
     List(ListArgs),
 }
 

@@ -1,0 +1,7 @@
+//! The binary, as its users run it.
+
+mod command;
+mod config;
+mod demo;
+mod items;
+mod services;
