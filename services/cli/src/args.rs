@@ -67,6 +67,10 @@ pub(crate) enum Command {
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
+    ///
+    /// Starts private backends and every service as a process of its own, lets a crowd buy at once,
+    /// waits until every order is final, and checks the law: nothing oversold, lost, or left
+    /// hanging, and Redis and the ledger agree. Exit status 0 only if it holds.
     #[cfg(feature = "devstack")]
     Demo(crate::commands::demo::DemoArgs),
     /// Run private backends (Redis, RabbitMQ, PostgreSQL) from this machine's own programs

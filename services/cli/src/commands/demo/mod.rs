@@ -16,9 +16,6 @@ use crate::args::Output;
 use crate::progress::Progress;
 use crate::{open_files, output};
 
-/// Starts private backends and every service as a process of its own, lets a crowd buy at once,
-/// waits until every order is final, and checks the law: nothing oversold, lost, or left hanging,
-/// and Redis and the ledger agree. Exit status 0 only if it holds.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Units on sale
