@@ -10,7 +10,7 @@ help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alone (ARGS="--buyers 5000")
-	$(CARGO) run --release --package cli -- --log warn demo $(ARGS)
+	$(CARGO) run --release --package cli -- demo $(ARGS)
 
 test: backends  ## Run every test on a private stack
 	$(CARGO) build --workspace --all-targets

@@ -143,7 +143,6 @@ pub(crate) struct ConfigArgs {
 }
 
 impl Args {
-    /// The settings in effect for this command.
     fn listen(&self) -> Option<&String> {
         match &self.command {
             Command::Ingress(listen) | Command::All(listen) => listen.listen.as_ref(),
@@ -151,18 +150,33 @@ impl Args {
         }
     }
 
+    /// A command that does one thing and ends says only what went wrong, unless it is asked to. What
+    /// `lastunit config` shows is what services would do.
+    fn log(&self) -> Option<String> {
+        let follows_settings = matches!(
+            self.command,
+            Command::Ingress(_)
+                | Command::Consumer
+                | Command::Compensator
+                | Command::All(_)
+                | Command::Config(_)
+        );
+        let quiet = (!follows_settings).then(|| "warn".to_owned());
+        self.settings.log.clone().or(quiet)
+    }
+
     /// Puts defaults, file, environment and flags on top of each other.
     pub(crate) fn load(&self) -> Result<Config, ConfigError> {
         let settings = &self.settings;
         let flags = [
-            ("namespace", &settings.namespace.as_ref()),
-            ("redis.url", &settings.redis_url.as_ref()),
-            ("rabbitmq.url", &settings.rabbitmq_url.as_ref()),
-            ("ledger.url", &settings.ledger_url.as_ref()),
-            ("log.filter", &settings.log.as_ref()),
-            ("http.listen", &self.listen()),
+            ("namespace", settings.namespace.clone()),
+            ("redis.url", settings.redis_url.clone()),
+            ("rabbitmq.url", settings.rabbitmq_url.clone()),
+            ("ledger.url", settings.ledger_url.clone()),
+            ("log.filter", self.log()),
+            ("http.listen", self.listen().cloned()),
         ];
-        let flags = flags.into_iter().filter_map(|(path, flag)| Some((path, (*flag)?.clone())));
+        let flags = flags.into_iter().filter_map(|(path, flag)| Some((path, flag?)));
         load(Sources {
             file: settings.config.clone(),
             environment: std::env::vars().collect(),

@@ -59,7 +59,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "log.filter",
         default: "info",
-        help: "Which log lines are written, for example `info` or `warn,consumer=debug`.",
+        help: "Which log lines services write, for example `info` or `warn,consumer=debug`; other commands write warnings, or what `--log` says.",
     },
     Setting {
         path: "log.format",

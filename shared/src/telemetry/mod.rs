@@ -1,5 +1,7 @@
 //! Logs. They go to standard error, so that results on standard output stay clean.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
@@ -17,7 +19,8 @@ pub struct InvalidFilter {
 pub fn init(log: &Log) -> Result<(), InvalidFilter> {
     let filter = EnvFilter::try_new(&log.filter)
         .map_err(|source| InvalidFilter { filter: log.filter.clone(), source })?;
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let lines = fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
     // The only error is that logging has been started already, for example by another test.
     let _ = match log.format {
         LogFormat::Text => lines.with_target(true).try_init(),
