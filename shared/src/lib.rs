@@ -9,11 +9,13 @@
 //! | [`ledger`] | the only window on the database |
 //! | [`config`] | what can be set, and every bound with its reason |
 //! | [`telemetry`] | logs |
+//! | [`backends`] | the three windows of a service, opened together |
 //! | [`batch`], [`retry`], [`shutdown`] | natural batching; waiting between attempts; stopping |
 //! | `devstack` | (feature) private backends for the demo and the tests |
 //!
 //! The windows never import each other: a use case in a service touches two.
 
+pub mod backends;
 pub mod batch;
 pub mod config;
 pub mod contract;

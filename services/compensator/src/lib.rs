@@ -11,42 +11,22 @@
 mod judge;
 mod restore;
 
+use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
 use shared::config::limits::DELIVERY_BATCH;
-use shared::ledger::{Ledger, LedgerError};
-use shared::queue::{Deliveries, Publisher, Queue, QueueError};
-use shared::retry::until_done;
+use shared::queue::{Deliveries, Queue};
 use shared::shutdown::Shutdown;
-use shared::stock::{Stock, StockError};
 
 use crate::judge::{Judge, Judgement};
 
-/// Settings that a compensator cannot start with.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Stock(#[from] StockError),
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
 /// Compensates until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
-pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
-    let ledger = Ledger::connect(&config.ledger)?;
-    let stock = Stock::connect(&config.redis, &config.namespace)?;
-    let publisher =
-        Publisher::connect(&config.rabbitmq, &config.namespace, "compensator, publishing")?;
-    let environment = until_done(
-        &shutdown.stop,
-        || ledger.environment(),
-        |error, _| tracing::warn!(%error, "waiting for the ledger"),
-    );
-    let Some(environment) = environment.await else { return Ok(()) };
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSettings> {
+    let backends = Backends::open(config, "compensator")?;
+    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
     let queues = vec![Queue::Compensations];
     let mut deliveries =
         Deliveries::subscribe(&config.rabbitmq, &config.namespace, "compensator", queues)?;
+    let Backends { stock, publisher, ledger } = backends;
     let judge = Judge { environment, ledger, give_up: shutdown.give_up.clone() };
 
     tracing::info!(%environment, "compensating");

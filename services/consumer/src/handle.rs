@@ -1,15 +1,14 @@
 //! One batch: decide, then do everything that follows. Every step is repeated until it is done;
 //! none is skipped, and all of them may be done twice.
 
+use shared::backends::Backends;
 use shared::config::limits::COMMIT_BATCH;
 use shared::contract::{
     Compensation, DeadLetter, ReservationsPlaced, encode_compensation, encode_reservations,
 };
 use shared::domain::{Decision, EnvironmentId, OrderState, Reason, Reservation};
-use shared::ledger::Ledger;
-use shared::queue::{Outgoing, Publisher, Route};
+use shared::queue::{Outgoing, Route};
 use shared::retry::until_done;
-use shared::stock::Stock;
 use tokio_util::sync::CancellationToken;
 
 use crate::confirm::confirm_all;
@@ -17,9 +16,7 @@ use crate::confirm::confirm_all;
 /// Everything that a batch touches.
 pub(crate) struct Handler {
     pub(crate) environment: EnvironmentId,
-    pub(crate) ledger: Ledger,
-    pub(crate) stock: Stock,
-    pub(crate) publisher: Publisher,
+    pub(crate) backends: Backends,
     pub(crate) give_up: CancellationToken,
 }
 
@@ -38,19 +35,20 @@ impl Handler {
         reservations: Vec<Reservation>,
         dead: Vec<DeadLetter>,
     ) -> Option<()> {
+        let backends = &self.backends;
         let mut decisions = Vec::with_capacity(reservations.len());
         for batch in reservations.chunks(COMMIT_BATCH) {
             let decided = until_done(
                 &self.give_up,
-                || self.ledger.commit(batch),
+                || backends.ledger.commit(batch),
                 |error, pause| tracing::warn!(%error, ?pause, "keeping a batch until the ledger takes it"),
             );
             decisions.extend(decided.await?);
         }
         let mut aftermath = self.aftermath(reservations, decisions);
         aftermath.outgoing.extend(dead.into_iter().map(bury));
-        confirm_all(&self.stock, &aftermath.winners, &self.give_up).await?;
-        self.publisher.publish_all(aftermath.outgoing, &self.give_up).await
+        confirm_all(&backends.stock, &aftermath.winners, &self.give_up).await?;
+        backends.publisher.publish_all(aftermath.outgoing, &self.give_up).await
     }
 
     fn aftermath(&self, reservations: Vec<Reservation>, decisions: Vec<Decision>) -> Aftermath {

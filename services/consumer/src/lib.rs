@@ -14,44 +14,23 @@ mod confirm;
 mod handle;
 mod intake;
 
+use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
 use shared::config::limits::DELIVERY_BATCH;
-use shared::ledger::{Ledger, LedgerError};
-use shared::queue::{Deliveries, Publisher, Queue, QueueError};
-use shared::retry::until_done;
+use shared::queue::{Deliveries, Queue};
 use shared::shutdown::Shutdown;
-use shared::stock::{Stock, StockError};
 
 use crate::handle::Handler;
 
-/// Settings that a consumer cannot start with.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Stock(#[from] StockError),
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
 /// Consumes until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
-pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
-    let ledger = Ledger::connect(&config.ledger)?;
-    let stock = Stock::connect(&config.redis, &config.namespace)?;
-    let publisher =
-        Publisher::connect(&config.rabbitmq, &config.namespace, "consumer, publishing")?;
-    let environment = until_done(
-        &shutdown.stop,
-        || ledger.environment(),
-        |error, _| tracing::warn!(%error, "waiting for the ledger"),
-    );
-    let Some(environment) = environment.await else { return Ok(()) };
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSettings> {
+    let backends = Backends::open(config, "consumer")?;
+    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
     let queues = (0..config.rabbitmq.partitions).map(Queue::Orders).chain([Queue::Unrouted]);
     let mut deliveries =
         Deliveries::subscribe(&config.rabbitmq, &config.namespace, "consumer", queues.collect())?;
     let give_up = shutdown.give_up.clone();
-    let handler = Handler { environment, ledger, stock, publisher, give_up };
+    let handler = Handler { environment, backends, give_up };
 
     tracing::info!(%environment, "consuming");
     loop {
@@ -67,7 +46,7 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> 
         }
         deliveries.finish(intake.deliveries).await;
     }
-    handler.ledger.close().await;
+    handler.backends.ledger.close().await;
     tracing::info!("stopped consuming; what was not acknowledged goes to others");
     Ok(())
 }

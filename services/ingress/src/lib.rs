@@ -23,11 +23,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::serve::ListenerExt;
+use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
-use shared::ledger::{Ledger, LedgerError};
-use shared::queue::{Publisher, QueueError};
+use shared::queue::Publisher;
 use shared::shutdown::Shutdown;
-use shared::stock::{Stock, StockError};
+use shared::stock::Stock;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -41,11 +41,7 @@ use crate::reserving::Reserving;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
-    Stock(#[from] StockError),
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Settings(#[from] InvalidSettings),
     #[error("cannot listen on {address}: {source}; http.listen sets another address")]
     Listen { address: SocketAddr, source: io::Error },
 }
@@ -66,9 +62,7 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> 
     let address = config.http.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|source| StartError::Listen { address, source })?;
-    let ledger = Ledger::connect(&config.ledger)?;
-    let stock = Stock::connect(&config.redis, &config.namespace)?;
-    let publisher = Publisher::connect(&config.rabbitmq, &config.namespace, "ingress")?;
+    let Backends { stock, publisher, ledger } = Backends::open(config, "ingress")?;
     let catalog = Catalog::follow(ledger.clone(), shutdown.stop.clone());
     let reserving = Reserving::new(stock.clone());
     let publishing = Publishing::new(publisher.clone(), config.rabbitmq.partitions);

@@ -1,0 +1,50 @@
+//! The three windows that a service looks through, opened together.
+
+use crate::config::Config;
+use crate::domain::EnvironmentId;
+use crate::ledger::{Ledger, LedgerError};
+use crate::queue::{Publisher, QueueError};
+use crate::retry::until_done;
+use crate::shutdown::Shutdown;
+use crate::stock::{Stock, StockError};
+
+/// One process's handles; cheap to clone.
+#[derive(Clone)]
+pub struct Backends {
+    pub stock: Stock,
+    pub publisher: Publisher,
+    pub ledger: Ledger,
+}
+
+/// Settings that no backend can be reached by. A backend that is only away is not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidSettings {
+    #[error(transparent)]
+    Stock(#[from] StockError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Backends {
+    /// Begins to connect, and returns at once. `service` is what operators see at the broker.
+    pub fn open(config: &Config, service: &str) -> Result<Self, InvalidSettings> {
+        let publishing = format!("{service}, publishing");
+        Ok(Self {
+            stock: Stock::connect(&config.redis, &config.namespace)?,
+            publisher: Publisher::connect(&config.rabbitmq, &config.namespace, &publishing)?,
+            ledger: Ledger::connect(&config.ledger)?,
+        })
+    }
+
+    /// Waits until the ledger says which environment it is; `None` when told to stop first.
+    pub async fn environment(&self, shutdown: &Shutdown) -> Option<EnvironmentId> {
+        until_done(
+            &shutdown.stop,
+            || self.ledger.environment(),
+            |error, _| tracing::warn!(%error, "waiting for the ledger"),
+        )
+        .await
+    }
+}
