@@ -8,6 +8,9 @@ CREATE TABLE items (
     closes_at       timestamptz NOT NULL,
     -- Which warm-up built the item's Redis state; 0 before the first.
     epoch           bigint NOT NULL DEFAULT 0 CHECK (epoch >= 0),
+    -- When the newest reservation that has been decided was reserved: tells a message that still
+    -- waits in its queue from one that got lost.
+    decided_until   timestamptz NOT NULL DEFAULT '-infinity',
     -- Counts every change of the row.
     version         bigint NOT NULL DEFAULT 1,
     -- When the terms of the sale last changed. Sold stock leaves it alone, so that selling never

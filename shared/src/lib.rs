@@ -11,6 +11,7 @@
 //! | [`telemetry`] | logs |
 //! | [`backends`] | the three windows of a service, opened together |
 //! | [`batch`], [`retry`], [`shutdown`] | natural batching; waiting between attempts; stopping |
+//! | [`crash`] | points at which trials let a process die |
 //! | `devstack` | (feature) private backends for the demo and the tests |
 //!
 //! The windows never import each other: a use case in a service touches two.
@@ -19,6 +20,7 @@ pub mod backends;
 pub mod batch;
 pub mod config;
 pub mod contract;
+pub mod crash;
 #[cfg(feature = "devstack")]
 pub mod devstack;
 pub mod domain;

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Consumer,
     /// Give stock back that the ledger did not sell; run as many as you like
     Compensator,
+    /// Finish what others left unfinished, and keep dead letters; run one or more
+    Reconciler,
     /// Run every service in this one process
     All(Listen),
     /// Create or update the ledger's tables; safe to run again, and by several at once
@@ -158,6 +160,7 @@ impl Args {
             Command::Ingress(_)
                 | Command::Consumer
                 | Command::Compensator
+                | Command::Reconciler
                 | Command::All(_)
                 | Command::Config(_)
         );

@@ -1,6 +1,7 @@
 //! May this reservation's stock go back? The ledger knows.
 
 use shared::contract::{Compensation, DeadLetter, DecodeError, decode_compensation};
+use shared::crash;
 use shared::domain::{EnvironmentId, ItemId, Order, Reason, Resolution, resolve};
 use shared::ledger::{Expiry, Ledger, LedgerError};
 use shared::queue::{Delivery, Outgoing};
@@ -86,6 +87,7 @@ impl Judge {
             epoch: compensation.epoch,
             reason: Reason::COMPENSATED,
         };
+        crash::point("compensator.undecided");
         self.ledger.expire(&expiry).await
     }
 }

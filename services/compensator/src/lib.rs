@@ -14,6 +14,7 @@ mod restore;
 use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
 use shared::config::limits::DELIVERY_BATCH;
+use shared::crash;
 use shared::queue::{Deliveries, Queue};
 use shared::shutdown::Shutdown;
 
@@ -48,12 +49,15 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSetti
             }
             finished.push(delivery);
         }
+        crash::point("compensator.judged");
         let restored = restore::restore_all(&stock, restores, &shutdown.give_up).await;
         let published = publisher.publish_all(outgoing, &shutdown.give_up).await;
         if restored.is_none() || published.is_none() {
             break;
         }
+        crash::point("compensator.restored");
         deliveries.finish(finished).await;
+        crash::point("compensator.acknowledged");
     }
     judge.ledger.close().await;
     tracing::info!("stopped compensating; what was not acknowledged goes to others");

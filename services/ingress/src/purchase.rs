@@ -3,6 +3,7 @@
 
 use std::time::SystemTime;
 
+use shared::crash;
 use shared::domain::{
     BuyerId, EnvironmentId, IdempotencyKey, ItemId, OrderState, Quantity, RequestId, Reservation,
     ReservationId, UnixMillis, Window,
@@ -82,7 +83,10 @@ impl Purchases {
             buyer,
             quantity,
         };
-        match self.reserving.reserve(&item, request).await {
+        crash::point("ingress.asked");
+        let reserved = self.reserving.reserve(&item, request).await;
+        crash::point("ingress.reserved");
+        match reserved {
             Ok(ReserveReply::Held(reservation)) => {
                 self.publish(environment, reservation, false).await
             }
@@ -112,7 +116,9 @@ impl Purchases {
         replayed: bool,
     ) -> Answer {
         let request_id = reservation.request_id;
-        let unavailable = match self.publishing.publish(environment, reservation.clone()).await {
+        let outcome = self.publishing.publish(environment, reservation.clone()).await;
+        crash::point("ingress.published");
+        let unavailable = match outcome {
             PublishOutcome::Confirmed => return Answer::Accepted { reservation, replayed },
             PublishOutcome::NotSent(reason) => {
                 tracing::debug!(%request_id, reason, "held, not published; a repeat publishes it");

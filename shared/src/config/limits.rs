@@ -53,8 +53,25 @@ pub const LEDGER_ACQUIRE_DEADLINE: Duration = Duration::from_secs(2);
 /// AMQP heartbeat; a silent broker is given up after twice as long.
 pub const AMQP_HEARTBEAT_SECONDS: u16 = 4;
 
-/// When an unfinished hold is looked at for the first time.
-pub const FIRST_LOOK: Duration = Duration::from_secs(30);
+/// The least that `redis.first_look_ms` may be: nobody can still be working on a hold then.
+pub const LEAST_FIRST_LOOK: Duration = Duration::from_secs(5);
+
+/// The longest pause between two looks at an unfinished hold.
+pub const LONGEST_LOOK_PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// Overdue holds that a reconciler takes at once.
+pub const CLAIM_BATCH: usize = 100;
+
+/// How often the reconciler goes round all items.
+pub const RECONCILE_ROUND: Duration = Duration::from_secs(1);
+
+/// How long an ack waits for Redis to hear of winners, and for the broker to take compensations.
+/// After it, the ledger's decision and the hold are the record, and the reconciler finishes them.
+pub const SETTLE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Reservations that a consumer may park in a row. More means that not they are wrong, but the
+/// schema or this release, and consuming on would empty the queue into the dead letters.
+pub const PARKED_IN_A_ROW: u32 = 20;
 
 /// How long a settled record outlives its sale, so that late repeats find their answer.
 pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
@@ -79,7 +96,7 @@ pub const DELIVERY_LIMIT: i64 = 1_000_000_000;
 // An unfinished hold is looked at only when nobody can still be working on it: ingress has asked
 // Redis twice and the broker once.
 const _: () = assert!(
-    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < FIRST_LOOK.as_millis(),
+    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < LEAST_FIRST_LOOK.as_millis(),
     "the reconciler must not look at holds that ingress still works on"
 );
 const _: () = assert!(

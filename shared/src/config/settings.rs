@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
@@ -35,6 +36,11 @@ pub const SETTINGS: &[Setting] = &[
         path: "redis.url",
         default: "redis://127.0.0.1:6379/",
         help: "Redis 7.0 or newer, with maxmemory-policy noeviction; rediss:// for TLS.",
+    },
+    Setting {
+        path: "redis.first_look_ms",
+        default: "30000",
+        help: "After how many milliseconds an unfinished hold is looked at, 5000–600000; the pause doubles with each further look, up to 10 minutes.",
     },
     Setting {
         path: "rabbitmq.url",
@@ -102,6 +108,15 @@ pub struct Http {
 pub struct Redis {
     #[serde(deserialize_with = "from_text")]
     pub url: BackendUrl,
+    #[serde(deserialize_with = "within::<5_000, 600_000, _, _>")]
+    first_look_ms: u32,
+}
+
+impl Redis {
+    /// After how long an unfinished hold is looked at.
+    pub fn first_look(&self) -> Duration {
+        Duration::from_millis(u64::from(self.first_look_ms))
+    }
 }
 
 /// Where messages travel.
@@ -110,7 +125,7 @@ pub struct Redis {
 pub struct RabbitMq {
     #[serde(deserialize_with = "from_text")]
     pub url: BackendUrl,
-    #[serde(deserialize_with = "within::<1, 64, _>")]
+    #[serde(deserialize_with = "within::<1, 64, _, _>")]
     pub partitions: u16,
 }
 
@@ -120,7 +135,7 @@ pub struct RabbitMq {
 pub struct Ledger {
     #[serde(deserialize_with = "from_text")]
     pub url: BackendUrl,
-    #[serde(deserialize_with = "within::<1, 100, _>")]
+    #[serde(deserialize_with = "within::<1, 100, _, _>")]
     pub connections: u16,
 }
 
@@ -147,6 +162,7 @@ impl Config {
             "namespace" => self.namespace.to_string(),
             "http.listen" => self.http.listen.to_string(),
             "redis.url" => self.redis.url.to_string(),
+            "redis.first_look_ms" => self.redis.first_look_ms.to_string(),
             "rabbitmq.url" => self.rabbitmq.url.to_string(),
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),
@@ -167,13 +183,15 @@ where
     String::deserialize(deserializer)?.parse().map_err(Error::custom)
 }
 
-fn within<'de, const LOW: u16, const HIGH: u16, D>(deserializer: D) -> Result<u16, D::Error>
+fn within<'de, const LOW: u32, const HIGH: u32, T, D>(deserializer: D) -> Result<T, D::Error>
 where
+    T: TryFrom<u32>,
     D: Deserializer<'de>,
 {
     let number = i64::deserialize(deserializer)?;
-    u16::try_from(number)
+    u32::try_from(number)
         .ok()
         .filter(|number| (LOW..=HIGH).contains(number))
+        .and_then(|number| T::try_from(number).ok())
         .ok_or_else(|| Error::custom(format!("{number} is not from {LOW} to {HIGH}")))
 }

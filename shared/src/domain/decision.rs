@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{BuyerId, ItemId, Order, OrderState, Reason, RequestId, Reservation};
+use super::{BuyerId, ItemId, Order, OrderState, Reason, RequestId, Reservation, UnixMillis};
 
 /// What the ledger says of an item while its row is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,17 @@ pub struct Decided {
     pub decisions: Vec<Decision>,
     /// Positions of the reservations whose orders are new: these are inserted.
     pub new: Vec<usize>,
-    /// Units sold by this batch, by item; only items that sold something.
-    pub sold: HashMap<ItemId, u64>,
+    /// What this batch does to each item of which it decides something new.
+    pub changes: HashMap<ItemId, Change>,
+}
+
+/// What a batch does to one item.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Units sold.
+    pub sold: u64,
+    /// When the newest of the decided reservations was reserved.
+    pub decided_until: Option<UnixMillis>,
 }
 
 /// Decides a batch in message order. The batch may hold the same item, buyer or request many times.
@@ -54,11 +63,13 @@ pub fn decide(
                     let buyer = (reservation.item.clone(), reservation.buyer.clone());
                     let bought = bought.entry(buyer).or_insert(0);
                     let state = judge(reservation, standing, *bought);
+                    let change = decided.changes.entry(reservation.item.clone()).or_default();
+                    change.decided_until = change.decided_until.max(Some(reservation.reserved_at));
                     if state == OrderState::Confirmed {
                         let units = reservation.quantity.units();
                         standing.available -= units;
                         *bought += units;
-                        *decided.sold.entry(reservation.item.clone()).or_insert(0) += units;
+                        change.sold += units;
                     }
                     let order = order(reservation, state);
                     known.insert(reservation.request_id, order.clone());
@@ -109,7 +120,7 @@ fn order(reservation: &Reservation, state: OrderState) -> Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Quantity, ReservationId, UnixMillis};
+    use crate::domain::{Quantity, ReservationId};
 
     fn reservation(buyer: &str, key: &str, units: u64) -> Reservation {
         let buyer: BuyerId = buyer.parse().expect("a buyer");
@@ -131,6 +142,10 @@ mod tests {
         HashMap::from([(item, Standing { available, limit_per_buyer })])
     }
 
+    fn units_sold(decided: &Decided) -> u64 {
+        decided.changes.values().map(|change| change.sold).sum()
+    }
+
     fn states(decided: &Decided) -> Vec<Option<OrderState>> {
         let state = |decision: &Decision| match decision {
             Decision::Ordered(order) => Some(order.state.clone()),
@@ -146,7 +161,7 @@ mod tests {
         let decided = decide(&batch, HashMap::new(), shoes(3, None), HashMap::new());
         let sold_out = Some(OrderState::Rejected(Reason::SOLD_OUT));
         assert_eq!(states(&decided), [Some(OrderState::Confirmed), sold_out.clone(), sold_out]);
-        assert_eq!(decided.sold.values().sum::<u64>(), 2);
+        assert_eq!(units_sold(&decided), 2);
         assert_eq!(decided.new, [0, 1, 2], "losers are recorded as well");
     }
 
@@ -174,7 +189,7 @@ mod tests {
         let decided = decide(&[one.clone(), one], HashMap::new(), shoes(9, None), HashMap::new());
         assert_eq!(decided.decisions[0], decided.decisions[1]);
         assert_eq!(decided.new, [0]);
-        assert_eq!(decided.sold.values().sum::<u64>(), 1);
+        assert_eq!(units_sold(&decided), 1);
     }
 
     #[test]
@@ -183,7 +198,7 @@ mod tests {
         let second = Reservation { reservation_id: ReservationId::mint(), ..first.clone() };
         let decided = decide(&[first, second], HashMap::new(), shoes(9, None), HashMap::new());
         assert!(matches!(decided.decisions[1], Decision::Surplus(_)));
-        assert_eq!(decided.sold.values().sum::<u64>(), 1);
+        assert_eq!(units_sold(&decided), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod hold;
 mod ids;
 mod law;
 mod order;
+mod overdue;
 mod placement;
 mod quantity;
 mod reservation;
@@ -12,7 +13,7 @@ mod resolution;
 mod sale;
 mod time;
 
-pub use decision::{Decided, Decision, Standing, decide};
+pub use decision::{Change, Decided, Decision, Standing, decide};
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
@@ -20,6 +21,7 @@ pub use ids::{
 };
 pub use law::{Books, Violation, broken_laws};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
+pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};
 pub use quantity::{InvalidQuantity, Quantity};
 pub use reservation::Reservation;

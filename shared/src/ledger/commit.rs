@@ -5,11 +5,9 @@ use std::collections::{HashMap, HashSet};
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::rows::{OrderRow, signed, state_columns, timestamp, unsigned};
+use super::rows::{signed, state_columns, timestamp, unsigned};
 use super::{Ledger, LedgerError};
-use crate::domain::{
-    BuyerId, Decided, Decision, ItemId, Order, RequestId, Reservation, Standing, decide,
-};
+use crate::domain::{BuyerId, Decided, Decision, ItemId, Order, Reservation, Standing, decide};
 
 const DOING: &str = "commit reservations";
 
@@ -25,7 +23,8 @@ impl Ledger {
         let failed = self.failed(DOING);
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
         let standings = self.lock_items(&mut transaction, reservations).await?;
-        let known = self.known_orders(&mut transaction, reservations).await?;
+        let requests: Vec<_> = reservations.iter().map(|r| r.request_id).collect();
+        let known = self.orders_of(&mut *transaction, &requests).await?;
         let bought = self.bought(&mut transaction, reservations, &standings).await?;
         let decided = decide(reservations, known, standings, bought);
         self.insert_orders(&mut transaction, reservations, &decided).await?;
@@ -57,22 +56,6 @@ impl Ledger {
                 };
                 Ok((item.parse().map_err(LedgerError::corrupt)?, standing))
             })
-            .collect()
-    }
-
-    async fn known_orders(
-        &self,
-        transaction: &mut Transaction<'_, Postgres>,
-        reservations: &[Reservation],
-    ) -> Result<HashMap<RequestId, Order>, LedgerError> {
-        let ids: Vec<Uuid> = reservations.iter().map(|r| r.request_id.as_uuid()).collect();
-        let rows: Vec<OrderRow> = sqlx::query_as("SELECT * FROM orders WHERE request_id = ANY($1)")
-            .bind(ids)
-            .fetch_all(&mut **transaction)
-            .await
-            .map_err(self.failed(DOING))?;
-        rows.into_iter()
-            .map(|row| Order::try_from(row).map(|order| (order.request_id, order)))
             .collect()
     }
 
@@ -145,19 +128,24 @@ impl Ledger {
         transaction: &mut Transaction<'_, Postgres>,
         decided: &Decided,
     ) -> Result<(), LedgerError> {
-        if decided.sold.is_empty() {
+        if decided.changes.is_empty() {
             return Ok(());
         }
-        let (items, units): (Vec<&str>, Vec<i64>) =
-            decided.sold.iter().map(|(item, units)| (item.as_str(), signed(*units))).unzip();
+        let (mut items, mut units, mut reserved_at) = (Vec::new(), Vec::new(), Vec::new());
+        for (item, change) in &decided.changes {
+            items.push(item.as_str());
+            units.push(signed(change.sold));
+            reserved_at.push(change.decided_until.map(timestamp));
+        }
         let changed = sqlx::query(include_str!("sql/take_available.sql"))
-            .bind(items)
+            .bind(&items)
             .bind(units)
+            .bind(reserved_at)
             .execute(&mut **transaction)
             .await
             .map_err(self.failed(DOING))?
             .rows_affected();
-        if changed == decided.sold.len() as u64 {
+        if changed == items.len() as u64 {
             Ok(())
         } else {
             Err(LedgerError::Interfered { doing: "committing reservations" })

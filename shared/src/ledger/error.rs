@@ -22,6 +22,9 @@ pub enum LedgerError {
     Interfered { doing: &'static str },
 }
 
+/// SQLSTATE of a duplicate key.
+const UNIQUE_VIOLATION: &str = "23505";
+
 /// SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
 
@@ -29,6 +32,17 @@ impl LedgerError {
     /// True when the database could not be asked at all.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
+    }
+
+    /// True when the data itself is wrong, so that trying again cannot help: SQLSTATE class 22 (data)
+    /// or 23 (integrity), but for a duplicate key and the check of `available`, which mean *read
+    /// again*. Everything else, unknown codes included, may pass.
+    pub fn is_permanent(&self) -> bool {
+        let Self::Failed { source: sqlx::Error::Database(error), .. } = self else { return false };
+        let code = error.code().unwrap_or_default();
+        let read_again = code == UNIQUE_VIOLATION
+            || error.constraint().is_some_and(|name| name.starts_with("items_available"));
+        (code.starts_with("22") || code.starts_with("23")) && !read_again
     }
 
     pub(super) fn of(address: &str, doing: &'static str, source: sqlx::Error) -> Self {

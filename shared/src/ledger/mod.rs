@@ -12,12 +12,15 @@ mod environment;
 mod error;
 mod expire;
 mod find_order;
+mod find_orders;
 mod items;
 mod migrate;
+mod park;
 mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
+mod warmed_items;
 
 pub use begin_warm::{WarmOrder, WarmPlan};
 pub use catalog::CatalogPage;
@@ -25,7 +28,9 @@ pub use count_orders::OrderCounts;
 pub use error::LedgerError;
 pub use expire::Expiry;
 pub use items::Item;
+pub use park::{Letter, Subject};
 pub use put_item::PutOutcome;
+pub use warmed_items::WarmedItem;
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Consumes queues through every loss of the connection, the channel or a queue.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{self, StreamExt};
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
-use lapin::types::FieldTable;
+use lapin::types::{AMQPValue, FieldTable, ShortString};
 use tokio::sync::mpsc;
 
 use super::acks::AckWindow;
@@ -30,6 +31,8 @@ const DECLARE_PAUSE: Duration = Duration::from_secs(1);
 pub struct Delivery {
     pub queue: Queue,
     pub body: Vec<u8>,
+    /// Texts among the headers, by name.
+    pub headers: HashMap<String, String>,
     tag: u64,
     acker: Acker,
     window: Arc<Mutex<AckWindow<Acker>>>,
@@ -160,6 +163,7 @@ impl Supervisor {
             }
             let delivery = Delivery {
                 queue,
+                headers: texts(delivery.properties.headers()),
                 body: delivery.data,
                 tag: delivery.delivery_tag,
                 acker: delivery.acker,
@@ -219,6 +223,15 @@ impl Supervisor {
             tracing::warn!(error, "cannot declare queues and bindings");
         }
     }
+}
+
+fn texts(headers: &Option<FieldTable>) -> HashMap<String, String> {
+    let entries = headers.iter().flat_map(FieldTable::inner);
+    let text = |(name, value): (&ShortString, &AMQPValue)| match value {
+        AMQPValue::LongString(text) => Some((name.to_string(), text.to_string())),
+        _ => None,
+    };
+    entries.filter_map(text).collect()
 }
 
 impl fmt::Debug for Delivery {

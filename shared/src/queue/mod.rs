@@ -7,12 +7,14 @@
 mod acks;
 mod connection;
 mod consumer;
+mod depth;
 mod error;
 mod names;
 mod publisher;
 mod topology;
 
 pub use consumer::{Deliveries, Delivery};
+pub use depth::ready_messages;
 pub use error::QueueError;
 pub use names::{Queue, Route};
 pub use publisher::{Outgoing, PublishOutcome, Publisher};

@@ -44,7 +44,12 @@ impl Keys {
 
     /// String: one hold.
     pub(super) fn hold(&self, bucket: &Bucket, request_id: RequestId) -> String {
-        self.key(bucket, &format!("hold:{request_id}"))
+        format!("{}{request_id}", self.hold_prefix(bucket))
+    }
+
+    /// What the keys of a bucket's holds begin with.
+    pub(super) fn hold_prefix(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "hold:")
     }
 
     fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {

@@ -3,6 +3,7 @@
 //! Every call may end in an unknown outcome: the script ran, its reply did not arrive. All scripts
 //! may be asked again with the same ids.
 
+mod claim_overdue;
 mod confirm;
 mod connection;
 mod error;
@@ -15,6 +16,7 @@ mod script;
 mod snapshot;
 mod warm;
 
+pub use claim_overdue::Overdue;
 pub use confirm::ConfirmReply;
 pub use error::StockError;
 pub use find_hold::{FoundHold, HoldLookup};
@@ -23,6 +25,8 @@ pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
 pub use snapshot::Snapshot;
 pub use warm::{BucketPlan, OrderRecord, WarmReply};
+
+use std::time::Duration;
 
 use connection::Connection;
 use keys::Keys;
@@ -38,6 +42,8 @@ pub struct Stock {
     connection: Connection,
     keys: Keys,
     scripts: &'static Scripts,
+    /// After how long an unfinished hold is looked at.
+    first_look: Duration,
 }
 
 impl Stock {
@@ -47,6 +53,7 @@ impl Stock {
             connection: Connection::open(config)?,
             keys: Keys::new(namespace),
             scripts: Scripts::get(),
+            first_look: config.first_look(),
         })
     }
 

@@ -3,7 +3,6 @@
 use super::keys::Bucket;
 use super::reply::{Words, one_each};
 use super::{Stock, StockError};
-use crate::config::limits::FIRST_LOOK;
 use crate::domain::{
     BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
 };
@@ -73,7 +72,7 @@ impl Stock {
             .key(self.keys.held(bucket))
             .arg(layout.epoch)
             .arg(layout.buckets)
-            .arg(FIRST_LOOK.as_millis());
+            .arg(self.first_look.as_millis());
         for request in requests {
             call = call
                 .key(self.keys.hold(bucket, request.request_id))

@@ -18,6 +18,7 @@ pub(super) struct Call<'a> {
 
 /// Every script that services run.
 pub(super) struct Scripts {
+    pub(super) claim_overdue: Named,
     pub(super) confirm: Named,
     pub(super) find_hold: Named,
     pub(super) open: Named,
@@ -43,6 +44,7 @@ impl Scripts {
     pub(super) fn get() -> &'static Self {
         static SCRIPTS: OnceLock<Scripts> = OnceLock::new();
         SCRIPTS.get_or_init(|| Self {
+            claim_overdue: named(source!("claim_overdue")),
             confirm: named(source!("confirm")),
             find_hold: named(source!("find_hold")),
             open: named(source!("open")),

@@ -22,6 +22,7 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Ingress(_) => services::run(&config, &[services::Service::Ingress]).await?,
         Command::Consumer => services::run(&config, &[services::Service::Consumer]).await?,
         Command::Compensator => services::run(&config, &[services::Service::Compensator]).await?,
+        Command::Reconciler => services::run(&config, &[services::Service::Reconciler]).await?,
         Command::All(_) => services::run(&config, &services::Service::ALL).await?,
         Command::Migrate(output) => migrate::run(&config, output).await?,
         Command::Item(ItemCommand::Put(put)) => item::put(&config, put).await?,

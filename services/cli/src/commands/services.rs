@@ -1,4 +1,4 @@
-//! `lastunit ingress | consumer | compensator | all`: run until told to stop.
+//! `lastunit ingress | consumer | compensator | reconciler | all`: run until told to stop.
 
 use anyhow::Context;
 use shared::config::Config;
@@ -12,16 +12,19 @@ pub(crate) enum Service {
     Ingress,
     Consumer,
     Compensator,
+    Reconciler,
 }
 
 impl Service {
-    pub(crate) const ALL: [Self; 3] = [Self::Ingress, Self::Consumer, Self::Compensator];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Ingress, Self::Consumer, Self::Compensator, Self::Reconciler];
 
     async fn run(self, config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
         match self {
             Self::Ingress => ingress::run(&config, shutdown).await?,
             Self::Consumer => consumer::run(&config, shutdown).await?,
             Self::Compensator => compensator::run(&config, shutdown).await?,
+            Self::Reconciler => reconciler::run(&config, shutdown).await?,
         }
         Ok(())
     }

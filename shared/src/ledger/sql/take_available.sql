@@ -1,6 +1,8 @@
 -- The conditional update: anything but one row for each item means that somebody broke the row lock.
 UPDATE items
-SET available = items.available - sold.units, version = items.version + 1
-FROM unnest($1::text[], $2::bigint[]) AS sold (item_id, units)
-WHERE items.item_id = sold.item_id
-  AND items.available >= sold.units
+SET available = items.available - decided.units,
+    decided_until = greatest(items.decided_until, decided.reserved_at),
+    version = items.version + 1
+FROM unnest($1::text[], $2::bigint[], $3::timestamptz[]) AS decided (item_id, units, reserved_at)
+WHERE items.item_id = decided.item_id
+  AND items.available >= decided.units

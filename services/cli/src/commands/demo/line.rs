@@ -49,6 +49,7 @@ impl Line {
             line.spawn(&dir, "consumer", format!("consumer-{number}"))?;
         }
         line.spawn(&dir, "compensator", "compensator".to_owned())?;
+        line.spawn(&dir, "reconciler", "reconciler".to_owned())?;
         line.until_ready().await?;
         Ok(line)
     }

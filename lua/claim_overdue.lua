@@ -1,0 +1,43 @@
+#!lua
+-- claim_overdue: hands over holds that are due for a look, and puts the next look off, in one step, so that two reconcilers never do the same work.
+-- KEYS[1] held
+-- KEYS[2] prefix of the holds' keys; a request id completes it
+-- ARGV[1] most holds to hand over
+-- ARGV[2] first_look_ms: pause after the first look; it doubles with each further one
+-- ARGV[3] longest_pause_ms
+-- REPLY overdue request_id reservation_id epoch buyer quantity reserved_at_ms tries: one line for each hold
+-- REPLY gone request_id: the hold's record is not there; its entry is removed
+-- INVARIANT no stock moves, no hold changes its state.
+
+local held_key, hold_prefix = KEYS[1], KEYS[2]
+local most, first_look_ms, longest_pause_ms = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local now = now_ms()
+local due = redis.call('ZRANGEBYSCORE', held_key, '-inf', whole(now), 'LIMIT', 0, most)
+if #due == 0 then
+  return {}
+end
+local keys = {}
+for i, request_id in ipairs(due) do
+  keys[i] = hold_prefix .. request_id
+end
+local holds = redis.call('MGET', unpack(keys))
+
+-- Point of no return: everything above only read, everything below only writes.
+local replies = {}
+for i, request_id in ipairs(due) do
+  local hold = read_record(holds[i])
+  if hold and hold.state == 'held' then
+    local tries = tonumber(hold.tries)
+    local pause = math.min(first_look_ms * 2 ^ tries, longest_pause_ms)
+    hold.tries = whole(tries + 1)
+    redis.call('SET', keys[i], write_record(hold))
+    redis.call('ZADD', held_key, whole(now + pause), request_id)
+    replies[i] = table.concat({ 'overdue', request_id, hold.reservation_id, hold.epoch, hold.buyer,
+      hold.quantity, hold.reserved_at_ms, hold.tries }, ' ')
+  else
+    redis.call('ZREM', held_key, request_id)
+    replies[i] = 'gone ' .. request_id
+  end
+end
+return replies
