@@ -15,9 +15,13 @@ pub struct InvalidFilter {
     source: tracing_subscriber::filter::ParseError,
 }
 
+/// The AMQP library reports every lost connection as an error, and returned messages with their
+/// bodies. Our own supervision says what was lost and what becomes of it. A filter can ask for more.
+const SILENT: &str = "lapin=off";
+
 /// Starts logging for this process; a second call changes nothing.
 pub fn init(log: &Log) -> Result<(), InvalidFilter> {
-    let filter = EnvFilter::try_new(&log.filter)
+    let filter = EnvFilter::try_new(format!("{SILENT},{}", log.filter))
         .map_err(|source| InvalidFilter { filter: log.filter.clone(), source })?;
     let colours = std::io::stderr().is_terminal();
     let lines = fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
