@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- claim_overdue: hands over holds that are due for a look, and puts the next look off, in one step, so that two reconcilers never do the same work.
 -- KEYS[1] held
 -- KEYS[2] prefix of the holds' keys; a request id completes it
