@@ -5,10 +5,13 @@ use std::net::SocketAddr;
 
 use futures_util::future::join_all;
 use hyper::Method;
-use hyper::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use load::client::{Client, NoAnswer, Response};
 use serde_json::Value;
 use shared::domain::RequestId;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::until::{PATIENCE, Waiting};
 
@@ -145,6 +148,28 @@ impl Answer {
         assert!(!self.text("title").is_empty() && !self.text("detail").is_empty(), "{self:?}");
         assert_eq!(self.body["retryable"], status == 503, "{self:?}");
         assert_eq!(self.header(RETRY_AFTER.as_str()).is_some(), status == 503, "{self:?}");
+    }
+}
+
+/// Sends bytes as they are, and reads the answer until the service closes the connection.
+pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(request).await.expect("the request is sent");
+    let mut bytes = Vec::new();
+    let read = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("an answer");
+    read.expect("the whole answer");
+    let text = String::from_utf8_lossy(&bytes);
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+    let headers = lines.filter_map(|line| line.split_once(": ")).map(|(name, value)| {
+        let name: HeaderName = name.parse().expect("a name");
+        (name, value.parse::<HeaderValue>().expect("a value"))
+    });
+    Answer {
+        status: status.parse().expect("a status"),
+        headers: headers.collect(),
+        body: serde_json::from_str(body).unwrap_or(Value::Null),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is published past ingress, and what arrives in the dead letters.
 
 use shared::contract::{
-    Compensation, ReservationsPlaced, encode_compensation, encode_reservations,
+    Compensation, ReservationsPlaced, decode_reservations, encode_compensation, encode_reservations,
 };
 use shared::domain::{
     BuyerId, EnvironmentId, ItemId, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
@@ -97,6 +97,27 @@ impl Post {
         let bodies = batch.iter().map(|delivery| delivery.body.clone()).collect();
         self.dead.finish(batch).await;
         bodies
+    }
+}
+
+/// Somebody at the order queues in a consumer's place, who only reads.
+pub struct Placed(Deliveries);
+
+impl Placed {
+    pub fn of(line: &Line) -> Self {
+        let (rabbitmq, namespace) = (&line.config.rabbitmq, &line.config.namespace);
+        let queues = (0..rabbitmq.partitions).map(Queue::Orders).collect();
+        let orders = Deliveries::subscribe(rabbitmq, namespace, "trial", queues);
+        Self(orders.expect("a subscription"))
+    }
+
+    /// The reservations of the next message.
+    pub async fn next(&mut self) -> Vec<Reservation> {
+        let batch = timeout(PATIENCE, self.0.next_batch(1)).await.expect("a message");
+        let body = &batch.first().expect("a message").body;
+        let placed = decode_reservations(body).expect("a message that can be read");
+        self.0.finish(batch).await;
+        placed.reservations
     }
 }
 
