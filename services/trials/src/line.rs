@@ -12,11 +12,15 @@ use shared::ledger::Ledger;
 use shared::shutdown::Shutdown;
 use shared::stock::{Bucket, Snapshot, Stock};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::until::until;
 
 /// How long a service that is told to stop may go on with what it has begun.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How soon a service ends once it has given up.
+const ENDED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A service of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,24 +131,25 @@ impl Line {
 
     /// Stops every service of a kind, as SIGTERM does, and checks that each ended well.
     pub async fn stop(&mut self, service: Service) {
+        self.stop_within(GRACE, service).await;
+    }
+
+    /// The same with a grace of the test's own, after which a service gives up what it has begun.
+    pub async fn stop_within(&mut self, grace: Duration, service: Service) {
         let of_that_kind = |running: &mut Running| running.service == service;
         let stopping: Vec<_> = self.running.extract_if(.., of_that_kind).collect();
         assert!(!stopping.is_empty(), "no {service:?} runs");
-        for running in &stopping {
-            running.shutdown.begin(GRACE);
-        }
-        for running in stopping {
-            let ended = tokio::time::timeout(2 * GRACE, running.run).await;
-            let ended = ended.unwrap_or_else(|_| panic!("{service:?} does not stop"));
-            assert_eq!(ended.expect("no panic in a service"), Ok(()), "{service:?}");
-        }
+        end(stopping, grace).await;
     }
 
-    /// Stops whatever runs.
+    /// Stops whatever runs, all at once.
+    pub async fn stop_everything(&mut self) {
+        end(self.running.drain(..).collect(), GRACE).await;
+    }
+
+    /// The end of a test.
     pub async fn stop_all(mut self) {
-        while let Some(service) = self.running.first().map(|running| running.service) {
-            self.stop(service).await;
-        }
+        self.stop_everything().await;
     }
 
     /// Goes on with another Redis. Services that run already stay with theirs.
@@ -195,6 +200,17 @@ impl Line {
         let books = self.books(item).await;
         assert_eq!(broken_laws(&books), [], "{books:?}");
         books
+    }
+}
+
+async fn end(stopping: Vec<Running>, grace: Duration) {
+    for running in &stopping {
+        running.shutdown.begin(grace);
+    }
+    for Running { service, run, .. } in stopping {
+        let ended = timeout(grace + ENDED_WITHIN, run).await;
+        let ended = ended.unwrap_or_else(|_| panic!("{service:?} does not stop"));
+        assert_eq!(ended.expect("no panic in a service"), Ok(()), "{service:?}");
     }
 }
 
