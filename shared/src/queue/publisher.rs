@@ -182,8 +182,13 @@ impl Supervisor {
                     (pauses, told) = (Pauses::new(), false);
                     self.state.send_replace(State::Ready);
                     let end = self.serve(&link).await;
-                    link.close().await;
-                    let End::Broken(reason) = end else { return };
+                    // In a task of its own: a silent broker lets it wait, and nobody may go on
+                    // taking stock for messages that cannot be sent.
+                    let closing = tokio::spawn(link.close());
+                    let End::Broken(reason) = end else {
+                        let _ = closing.await;
+                        return;
+                    };
                     tracing::warn!(address = %self.broker.address, reason, "replacing the publishing connection");
                     self.unusable(reason);
                 }

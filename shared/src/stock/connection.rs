@@ -142,16 +142,20 @@ async fn until_broken(
     mut connection: MultiplexedConnection,
     broken: &mut watch::Receiver<u64>,
 ) -> Option<String> {
-    loop {
-        let report = async { broken.wait_for(|newest| *newest >= number).await.map(drop) };
-        match timeout(IDLE_CHECK, report).await {
-            Ok(Ok(())) => return Some("a call got no reply".to_owned()),
-            Ok(Err(_gone)) => return None,
-            Err(_idle) => {
-                if let Err(error) = redis::cmd("PING").exec_async(&mut connection).await {
-                    return Some(error.to_string());
-                }
+    let ping = async {
+        loop {
+            tokio::time::sleep(IDLE_CHECK).await;
+            if let Err(error) = redis::cmd("PING").exec_async(&mut connection).await {
+                return error.to_string();
             }
         }
+    };
+    // Side by side: on a silent connection the ping itself waits, and whoever reports that it is
+    // silent is waiting for the next one to ask again.
+    tokio::select! {
+        reported = broken.wait_for(|newest| *newest >= number) => {
+            reported.is_ok().then(|| "a call got no reply".to_owned())
+        }
+        reason = ping => Some(reason),
     }
 }
