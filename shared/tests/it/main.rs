@@ -1,3 +1,8 @@
 //! What the rooms claim about their backends, shown on real ones.
 
 mod devstack;
+mod eventually;
+mod ledger;
+mod scratch;
+mod scripts;
+mod stock;
