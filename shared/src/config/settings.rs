@@ -109,7 +109,7 @@ pub struct Redis {
     #[serde(deserialize_with = "from_text")]
     pub url: BackendUrl,
     #[serde(deserialize_with = "within::<5_000, 600_000, _, _>")]
-    first_look_ms: u32,
+    pub first_look_ms: u32,
 }
 
 impl Redis {

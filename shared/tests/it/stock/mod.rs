@@ -52,7 +52,10 @@ impl Shop {
 
     /// A shop on a Redis of the test's own.
     fn on(private: &Private<RedisRecipe>) -> Self {
-        let redis = config::Redis { url: private.backend().url().parse().expect("a URL") };
+        let redis = config::Redis {
+            url: private.backend().url().parse().expect("a URL"),
+            first_look_ms: 30_000,
+        };
         Self::at(&redis, &"private".parse().expect("a namespace"))
     }
 
