@@ -14,7 +14,7 @@ use shared::stock::{Bucket, Snapshot, Stock};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::until::until;
+use crate::until::{PATIENCE, until};
 
 /// How long a service that is told to stop may go on with what it has begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -28,6 +28,7 @@ pub enum Service {
     Ingress,
     Consumer,
     Compensator,
+    Reconciler,
 }
 
 /// A world and what runs in it. What is not stopped ends with the test's runtime, as by a crash.
@@ -124,6 +125,7 @@ impl Line {
                 Service::Compensator => {
                     compensator::run(&config, theirs).await.map_err(|e| told(&e))
                 }
+                Service::Reconciler => reconciler::run(&config, theirs).await.map_err(|e| told(&e)),
             }
         });
         self.running.push(Running { service, shutdown, run });
@@ -157,6 +159,22 @@ impl Line {
         self.config.redis.url = url.parse().expect("a URL");
         let moved = Stock::connect(&self.config.redis, &self.config.namespace);
         self.stock = moved.expect("a stock");
+    }
+
+    /// Makes holds overdue soon. Services and windows that were opened before stay as they are.
+    pub fn hurry(&mut self, first_look: Duration) {
+        let first_look = u32::try_from(first_look.as_millis()).expect("a short time");
+        self.config.redis.first_look_ms = first_look;
+        let hurried = Stock::connect(&self.config.redis, &self.config.namespace);
+        self.stock = hurried.expect("a stock");
+    }
+
+    /// Waits until a service ends by itself, and says why.
+    pub async fn until_ended(&mut self, service: Service) -> Result<(), String> {
+        let of_that_kind = |running: &mut Running| running.service == service;
+        let ending: Vec<_> = self.running.extract_if(.., of_that_kind).collect();
+        let [Running { run, .. }] = ending.try_into().ok().expect("one service of that kind");
+        timeout(PATIENCE, run).await.expect("it ends").expect("no panic")
     }
 
     /// The state of an item in Redis.

@@ -111,6 +111,20 @@ impl Placed {
         Self(orders.expect("a subscription"))
     }
 
+    /// Takes what is there and finishes none of it: it all goes back when this ends.
+    pub async fn all(mut self, count: usize) -> Vec<Reservation> {
+        let mut found = Vec::new();
+        while found.len() < count {
+            let batch = timeout(PATIENCE, self.0.next_batch(64)).await.expect("more messages");
+            for delivery in batch {
+                found.extend(
+                    decode_reservations(&delivery.body).expect("reservations").reservations,
+                );
+            }
+        }
+        found
+    }
+
     /// The reservations of the next message.
     pub async fn next(&mut self) -> Vec<Reservation> {
         let batch = timeout(PATIENCE, self.0.next_batch(1)).await.expect("a message");

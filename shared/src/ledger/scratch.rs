@@ -1,4 +1,4 @@
-//! A database of its own for a test.
+//! A database of its own for a test, which may do with it as it likes.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
@@ -23,5 +23,14 @@ impl Ledger {
         ledger.migrate().await?;
         ledger.close().await;
         Ok(scratch)
+    }
+
+    /// Runs statements of a trial's, such as ones that break the schema.
+    pub async fn meddle(&self, statements: &str) -> Result<(), LedgerError> {
+        sqlx::raw_sql(AssertSqlSafe(statements.to_owned()))
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(self.failed("run a trial's statements"))
     }
 }

@@ -1,6 +1,7 @@
 //! The product as its buyers and operators meet it, on real backends, theme by theme.
 
 mod hang_ups;
+mod hopeless;
 mod input;
 mod ledger_decides;
 mod limits;
@@ -8,6 +9,7 @@ mod lost_replies;
 mod messages;
 mod orders;
 mod outages;
+mod overdue;
 mod repeats;
 mod sales;
 mod stopping;
