@@ -75,6 +75,7 @@ fn every_command_explains_itself() {
         &["ingress", "--help"],
         &["consumer", "--help"],
         &["compensator", "--help"],
+        &["reconciler", "--help"],
         &["all", "--help"],
         &["migrate", "--help"],
         &["item", "put", "--help"],
