@@ -159,6 +159,11 @@ impl Line {
         self.stock = moved.expect("a stock");
     }
 
+    /// Goes on with another broker. Services that run already stay with theirs.
+    pub fn move_to_rabbitmq(&mut self, url: &str) {
+        self.config.rabbitmq.url = url.parse().expect("a URL");
+    }
+
     /// The state of an item in Redis.
     pub async fn snapshot(&self, item: &ItemId) -> Snapshot {
         let bucket = Bucket { item: item.clone(), number: 0 };

@@ -1,5 +1,6 @@
 //! The product as its buyers and operators meet it, on real backends, theme by theme.
 
+mod damages;
 mod hang_ups;
 mod input;
 mod ledger_decides;
