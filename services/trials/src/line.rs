@@ -177,6 +177,11 @@ impl Line {
         timeout(PATIENCE, run).await.expect("it ends").expect("no panic")
     }
 
+    /// Goes on with another broker. Services that run already stay with theirs.
+    pub fn move_to_rabbitmq(&mut self, url: &str) {
+        self.config.rabbitmq.url = url.parse().expect("a URL");
+    }
+
     /// The state of an item in Redis.
     pub async fn snapshot(&self, item: &ItemId) -> Snapshot {
         let bucket = Bucket { item: item.clone(), number: 0 };

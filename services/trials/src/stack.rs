@@ -1,9 +1,11 @@
-//! Backends of a test's own: they may be killed, because nobody else uses them.
+//! Backends of a test's own: they may be killed, filled and emptied, because nobody else uses them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 
-use shared::devstack::{Redis, Stack};
+use shared::devstack::{RabbitMq, Redis, Stack};
 use uuid::Uuid;
 
 /// A directory that vanishes with the test.
@@ -41,6 +43,15 @@ pub fn own_stack() -> Own<Stack> {
     })
 }
 
+/// A RabbitMQ of the test's own; takes as long as a stack.
+pub fn own_rabbitmq() -> Own<RabbitMq> {
+    tokio::task::block_in_place(|| {
+        let scratch = Scratch::new();
+        let backend = RabbitMq::start(&scratch.0).expect("a RabbitMQ of its own");
+        Own { backend, _scratch: scratch }
+    })
+}
+
 /// An empty Redis of the test's own; starts in a few milliseconds.
 pub fn own_redis() -> Own<Redis> {
     tokio::task::block_in_place(|| {
@@ -48,4 +59,18 @@ pub fn own_redis() -> Own<Redis> {
         let backend = Redis::start(&scratch.0).expect("a Redis of its own");
         Own { backend, _scratch: scratch }
     })
+}
+
+/// Says something to a Redis that no service says, and expects `+OK`. Over a plain socket: client
+/// libraries belong to the windows.
+pub fn command(redis: &Redis, command: &str) {
+    tokio::task::block_in_place(|| {
+        let url = redis.url();
+        let password = url.split([':', '@']).nth(2).expect("a password");
+        let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).expect("a connection");
+        write!(stream, "AUTH {password}\r\n{command}\r\nQUIT\r\n").expect("it is sent");
+        let mut replies = String::new();
+        stream.read_to_string(&mut replies).expect("the replies");
+        assert_eq!(replies, "+OK\r\n+OK\r\n+OK\r\n", "{command}");
+    });
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct AckWindow<A> {
     /// The lowest number that is not finished.
     next: u64,
-    finished: BTreeMap<u64, A>,
+    /// Nothing stands for a delivery that went back to its queue: there is nothing to acknowledge.
+    finished: BTreeMap<u64, Option<A>>,
 }
 
 impl<A> AckWindow<A> {
@@ -20,10 +21,20 @@ impl<A> AckWindow<A> {
     /// Notes that a delivery is finished. Returns the newest delivery below which, itself included,
     /// all are finished, if that has become a newer one.
     pub(super) fn finish(&mut self, tag: u64, acker: A) -> Option<A> {
-        self.finished.insert(tag, acker);
+        self.finished.insert(tag, Some(acker));
+        self.advance()
+    }
+
+    /// Notes that a delivery went back to its queue. Returns what [`finish`](Self::finish) does.
+    pub(super) fn leave(&mut self, tag: u64) -> Option<A> {
+        self.finished.insert(tag, None);
+        self.advance()
+    }
+
+    fn advance(&mut self) -> Option<A> {
         let mut newest = None;
         while let Some(acker) = self.finished.remove(&self.next) {
-            newest = Some(acker);
+            newest = acker.or(newest);
             self.next += 1;
         }
         newest
@@ -43,5 +54,15 @@ mod tests {
         assert_eq!(window.finish(3, 3), Some(4));
         assert_eq!(window.finish(5, 5), Some(5));
         assert!(window.finished.is_empty());
+    }
+
+    #[test]
+    fn what_went_back_is_never_acknowledged_and_hides_nothing() {
+        let mut window = AckWindow::new();
+        assert_eq!(window.finish(2, 2), None);
+        assert_eq!(window.leave(3), None);
+        assert_eq!(window.leave(1), Some(2), "2 is finished, 1 and 3 are not ours any more");
+        assert_eq!(window.leave(4), None);
+        assert_eq!(window.finish(5, 5), Some(5));
     }
 }

@@ -92,8 +92,8 @@ impl Deliveries {
             tokio::time::sleep(LEFT_ALONE).await;
             let options = BasicNackOptions { requeue: true, multiple: false };
             let _ = delivery.acker.nack(options).await;
-            let Delivery { tag, acker, window, .. } = delivery;
-            let newest = window.lock().unwrap_or_else(PoisonError::into_inner).finish(tag, acker);
+            let Delivery { tag, window, .. } = delivery;
+            let newest = window.lock().unwrap_or_else(PoisonError::into_inner).leave(tag);
             if let Some(acker) = newest {
                 let _ = acker.ack(BasicAckOptions { multiple: true }).await;
             }

@@ -119,7 +119,7 @@ fn not_now(unavailable: Unavailable) -> Problem {
         Unavailable::Catalog => catalog_not_read(),
         Unavailable::Redis => Problem::new(
             Code::NotReady,
-            "Redis cannot be reached, nothing was taken; try the same key again",
+            "Redis cannot be reached or is full, nothing was taken; try the same key again",
         ),
         Unavailable::Broker => Problem::new(
             Code::BrokerUnavailable,

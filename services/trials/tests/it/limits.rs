@@ -1,7 +1,11 @@
 //! No buyer gets more than the limit, and a refused one takes nothing from the others.
 
+use std::time::Duration;
+
 use trials::buyer::{Answer, Buyer, at_once};
 use trials::line::{Line, Service, limited};
+use trials::proxy::Proxy;
+use trials::until::until;
 
 fn won(answers: &[Answer]) -> usize {
     for answer in answers.iter().filter(|answer| answer.status != 202) {
@@ -31,6 +35,49 @@ async fn a_hundred_keys_of_one_buyer_buy_one_unit_and_leave_the_rest_to_others()
 
     let books = line.assert_law(&sale.item).await;
     assert_eq!((books.confirmed_units, books.most_by_one_buyer), (20, 1));
+    line.stop_all().await;
+}
+
+/// Everything that is asked while somebody else's reply is on its way goes to Redis in one call, so
+/// the call itself has to count.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn purchases_that_travel_together_share_one_limit_and_one_stock() {
+    let sale = limited("shoe", 10, 3);
+    let mut line = Line::new().await;
+    line.sell(&sale).await;
+    let mut config = line.config.clone();
+    let redis = Proxy::to(&config.redis.url).await;
+    config.redis.url = config.redis.url.with_address(redis.address());
+    let address = line.ingress_with(config).await;
+    line.start(Service::Consumer);
+    let mut buyers: Vec<_> = (0..30).map(|number| (Buyer::new(address, "ann"), number)).collect();
+    buyers.extend((30..60).map(|number| (Buyer::new(address, format!("buyer-{number}")), number)));
+    for (buyer, _) in &mut buyers {
+        buyer.client.connect().await.expect("a connection");
+    }
+
+    redis.delay(Duration::from_millis(400));
+    let first = tokio::spawn(async move { Buyer::new(address, "first").buy("shoe", "k", 1).await });
+    until("the first purchase is held", async || {
+        (line.snapshot(&sale.item).await.held == 1).then_some(())
+    })
+    .await;
+    let answers = at_once(buyers.into_iter().map(|(mut buyer, number)| async move {
+        (number < 30, buyer.buy("shoe", &format!("key-{number}"), 2).await)
+    }))
+    .await;
+
+    assert_eq!(first.await.expect("no panic").status, 202);
+    let (anns, others): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(ann, _)| *ann);
+    let anns: Vec<_> = anns.into_iter().map(|(_, answer)| answer).collect();
+    let others = others.iter().filter(|(_, answer)| answer.status == 202).count();
+    let of_ann = anns.iter().filter(|answer| answer.status == 202).count();
+    // Nine units are left for twos: four sales, of which ann has one at most.
+    assert!(of_ann <= 1, "{anns:?}");
+    assert_eq!(of_ann + others, 4);
+    redis.recover();
+    let books = line.assert_law(&sale.item).await;
+    assert_eq!((books.confirmed_units, books.redis_available), (9, Some(1)));
     line.stop_all().await;
 }
 
