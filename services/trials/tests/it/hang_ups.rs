@@ -27,7 +27,7 @@ async fn buy_and_hang_up(address: SocketAddr, buyer: String, patience: Duration)
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_hangs_up_has_an_order_or_has_none_and_never_half_of_one() {
-    const BUYERS: u64 = 300;
+    const BUYERS: u64 = 2_000;
     let sale = limited("shoe", BUYERS, 1);
     let mut line = Line::new().await;
     line.sell(&sale).await;
@@ -44,7 +44,7 @@ async fn whoever_hangs_up_has_an_order_or_has_none_and_never_half_of_one() {
     line.start(Service::Compensator);
 
     let mut answered = 0;
-    for wave in 0..6 {
+    for wave in 0..40 {
         let left = at_once((0..50).map(|number| {
             let buyer = format!("buyer-{}", wave * 50 + number);
             buy_and_hang_up(address, buyer, Duration::from_millis(1 + number))
@@ -52,7 +52,7 @@ async fn whoever_hangs_up_has_an_order_or_has_none_and_never_half_of_one() {
         .await;
         answered += left.iter().filter(|answered| **answered).count();
     }
-    assert!(answered < 250, "many have hung up unanswered, and not {answered} were answered");
+    assert!(answered < 1_700, "many have hung up unanswered, and not {answered} were answered");
 
     // Nobody asks again, and still nothing stays half-done.
     let mut post = Post::of(&line).await;

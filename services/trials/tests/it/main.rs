@@ -7,6 +7,7 @@ mod hopeless;
 mod input;
 mod ledger_decides;
 mod limits;
+mod long_outages;
 mod lost_replies;
 mod messages;
 mod orders;
