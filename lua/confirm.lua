@@ -17,6 +17,7 @@ local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 3, 2, 6
 local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms')
 local epoch, closes_at_ms = sale[1], sale[2]
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
+local now = now_ms()
 
 local replies, settled, confirmed_units, by_request = {}, {}, 0, {}
 for i = 1, #holds do
@@ -50,7 +51,7 @@ for i = 1, #holds do
 end
 
 -- Point of no return: everything above only read, everything below only writes.
-local keep_until = kept_until(closes_at_ms, now_ms(), retention_ms)
+local keep_until = kept_until(closes_at_ms, now, retention_ms)
 for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
   redis.call('ZREM', held_key, one.request_id)

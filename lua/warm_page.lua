@@ -19,9 +19,9 @@ local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'closes_at_ms')
 if sale[1] ~= epoch or sale[2] ~= 'building' then
   return 'moved ' .. (sale[1] or '0')
 end
+local now = now_ms()
 
 -- Point of no return: everything above only read, everything below only writes.
-local now = now_ms()
 local keep_until = kept_until(sale[3], now, retention_ms)
 for i = FIRST_HOLD, #KEYS do
   local at = FIRST_ORDER + (i - FIRST_HOLD) * ORDER_WIDTH
