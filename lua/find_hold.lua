@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- find_hold: reads one hold, and whether its bucket is live.
 -- KEYS[1] sale
 -- KEYS[2] hold of the request

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=no-writes
 -- snapshot: reads one bucket of an item at one instant.
 -- KEYS[1] sale
 -- KEYS[2] held
