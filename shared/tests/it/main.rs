@@ -1,3 +1,7 @@
 //! What the rooms claim about their backends, shown on real ones.
 
 mod devstack;
+mod eventually;
+mod scratch;
+mod scripts;
+mod stock;
