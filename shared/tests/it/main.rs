@@ -2,6 +2,7 @@
 
 mod devstack;
 mod eventually;
+mod ledger;
 mod scratch;
 mod scripts;
 mod stock;
