@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct AckWindow<A> {
     /// The lowest number that is not finished.
     next: u64,
-    finished: BTreeMap<u64, A>,
+    /// Without an acker: put back, so there is nothing left to acknowledge.
+    finished: BTreeMap<u64, Option<A>>,
 }
 
 impl<A> AckWindow<A> {
@@ -17,13 +18,23 @@ impl<A> AckWindow<A> {
         Self { next: 1, finished: BTreeMap::new() }
     }
 
-    /// Notes that a delivery is finished. Returns the newest delivery below which, itself included,
-    /// all are finished, if that has become a newer one.
+    /// Notes that a delivery is finished. Returns the newest delivery to acknowledge below which,
+    /// itself included, all are finished, if that has become a newer one.
     pub(super) fn finish(&mut self, tag: u64, acker: A) -> Option<A> {
+        self.note(tag, Some(acker))
+    }
+
+    /// Notes that a delivery was put back: it holds up the others no longer, and cannot be the one
+    /// that acknowledges them.
+    pub(super) fn put_back(&mut self, tag: u64) -> Option<A> {
+        self.note(tag, None)
+    }
+
+    fn note(&mut self, tag: u64, acker: Option<A>) -> Option<A> {
         self.finished.insert(tag, acker);
         let mut newest = None;
         while let Some(acker) = self.finished.remove(&self.next) {
-            newest = Some(acker);
+            newest = acker.or(newest);
             self.next += 1;
         }
         newest
@@ -43,5 +54,15 @@ mod tests {
         assert_eq!(window.finish(3, 3), Some(4));
         assert_eq!(window.finish(5, 5), Some(5));
         assert!(window.finished.is_empty());
+    }
+
+    #[test]
+    fn what_was_put_back_acknowledges_nothing_itself() {
+        let mut window = AckWindow::new();
+        assert_eq!(window.put_back(2), None);
+        assert_eq!(window.finish(1, 1), Some(1), "1 alone; 2 is the broker's again");
+        assert_eq!(window.finish(4, 4), None);
+        assert_eq!(window.put_back(3), Some(4));
+        assert_eq!(window.put_back(5), None);
     }
 }

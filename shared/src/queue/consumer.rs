@@ -1,14 +1,14 @@
 //! Consumes queues through every loss of the connection, the channel or a queue.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
 use lapin::types::FieldTable;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 use super::acks::AckWindow;
 use super::connection::{Broker, Link};
@@ -70,16 +70,15 @@ impl Deliveries {
     /// Acknowledges deliveries after which nothing is left to do. An ack that does not arrive only
     /// means that the message comes again.
     pub async fn finish(&self, deliveries: Vec<Delivery>) {
-        let mut newest: Vec<Acker> = Vec::new();
-        for Delivery { tag, acker, window, .. } in deliveries {
-            // No code that can panic runs under this lock.
-            let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
-            newest.extend(window.finish(tag, acker));
-        }
-        for acker in newest {
-            if let Err(error) = acker.ack(BasicAckOptions { multiple: true }).await {
-                tracing::debug!(%error, "an ack did not arrive; its messages will come again");
+        let mut deliveries = deliveries.into_iter().peekable();
+        while let Some(Delivery { tag, acker, window, .. }) = deliveries.next() {
+            let mut acks = window.lock().await;
+            let mut newest = acks.finish(tag, acker);
+            let of_this_channel = |next: &Delivery| Arc::ptr_eq(&next.window, &window);
+            while let Some(Delivery { tag, acker, .. }) = deliveries.next_if(of_this_channel) {
+                newest = acks.finish(tag, acker).or(newest);
             }
+            acknowledge(newest).await;
         }
     }
 
@@ -87,14 +86,24 @@ impl Deliveries {
     pub fn leave(&self, delivery: Delivery) {
         tokio::spawn(async move {
             tokio::time::sleep(LEFT_ALONE).await;
-            let options = BasicNackOptions { requeue: true, multiple: false };
-            let _ = delivery.acker.nack(options).await;
             let Delivery { tag, acker, window, .. } = delivery;
-            let newest = window.lock().unwrap_or_else(PoisonError::into_inner).finish(tag, acker);
-            if let Some(acker) = newest {
-                let _ = acker.ack(BasicAckOptions { multiple: true }).await;
+            let mut acks = window.lock().await;
+            let options = BasicNackOptions { requeue: true, multiple: false };
+            if let Err(error) = acker.nack(options).await {
+                tracing::debug!(%error, "a message that is left will come again without it");
             }
+            acknowledge(acks.put_back(tag)).await;
         });
+    }
+}
+
+/// Acknowledges a delivery and all below it. Called with its channel's window locked: an ack that
+/// is overtaken by a higher one names a delivery that the broker no longer waits for, and that
+/// closes the channel.
+async fn acknowledge(newest: Option<Acker>) {
+    let Some(acker) = newest else { return };
+    if let Err(error) = acker.ack(BasicAckOptions { multiple: true }).await {
+        tracing::debug!(%error, "an ack did not arrive; its messages will come again");
     }
 }
 
