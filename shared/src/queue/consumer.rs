@@ -25,6 +25,10 @@ const LEFT_ALONE: Duration = Duration::from_secs(1);
 /// How often queues and bindings are declared again while messages come over `orders.unrouted`.
 const DECLARE_PAUSE: Duration = Duration::from_secs(1);
 
+/// A subscription that ends sooner counts as one more failed attempt: where the broker lets us in and
+/// then refuses a queue, we must not come back twenty times a second.
+const STEADY: Duration = Duration::from_secs(5);
+
 /// A message that came. It must be [finished](Deliveries::finish) once everything that follows
 /// from it is done; whatever is not comes again.
 pub struct Delivery {
@@ -121,8 +125,11 @@ impl Supervisor {
             let trouble = match self.broker.connect().await {
                 Ok(link) => {
                     tracing::info!(address = %self.broker.address, "connected to RabbitMQ for consuming");
-                    (pauses, told) = (Pauses::new(), false);
+                    let since = Instant::now();
                     let trouble = self.forward(&link).await;
+                    if since.elapsed() > STEADY {
+                        (pauses, told) = (Pauses::new(), false);
+                    }
                     link.close().await;
                     trouble
                 }

@@ -36,6 +36,7 @@ async fn a_broker_may_lose_queues_be_killed_or_run_out_of_memory() {
     no_message_is_confirmed_that_was_returned(&mut broker).await;
     orders_whose_queue_is_gone_arrive_over_unrouted_and_it_is_declared_again(&mut broker).await;
     a_consumer_of_a_deleted_queue_subscribes_again(&mut broker).await;
+    a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(&broker).await;
     a_silent_broker_answers_nobody_and_everybody_is_told_in_time(&mut broker).await;
     what_was_confirmed_survives_a_kill_and_both_sides_come_back(&mut broker).await;
     a_memory_alarm_blocks_publishing_and_nothing_else(&mut broker).await;
@@ -115,6 +116,18 @@ async fn a_consumer_of_a_deleted_queue_subscribes_again(broker: &mut Broker) {
     deliveries.finish(before).await;
     publish(&publisher, ORDERS, "after").await;
     take(&mut deliveries, 1).await;
+}
+
+async fn a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(broker: &Broker) {
+    let connections = || broker.log().matches("accepting AMQP connection").count();
+    let before = connections();
+    let line = Line::at(&broker.backend().url());
+    // There are two partitions, so nobody declares this queue.
+    let mut deliveries = line.consumer(&[Queue::Orders(7)]);
+    let came = timeout(Duration::from_secs(2), deliveries.next_batch(1)).await;
+    assert!(came.is_err(), "there is no such queue");
+    let attempts = connections() - before;
+    assert!((2..=10).contains(&attempts), "{attempts} attempts in 2 s");
 }
 
 async fn a_silent_broker_answers_nobody_and_everybody_is_told_in_time(broker: &mut Broker) {
