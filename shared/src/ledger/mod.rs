@@ -8,6 +8,8 @@ mod begin_warm;
 mod catalog;
 mod commit;
 mod count_orders;
+#[cfg(feature = "devstack")]
+mod describe_schema;
 mod environment;
 mod error;
 mod expire;

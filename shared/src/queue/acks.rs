@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct AckWindow<A> {
     /// The lowest number that is not finished.
     next: u64,
-    /// Nothing stands for a delivery that went back to its queue: there is nothing to acknowledge.
+    /// Without an acker: put back, so there is nothing left to acknowledge.
     finished: BTreeMap<u64, Option<A>>,
 }
 
@@ -18,20 +18,20 @@ impl<A> AckWindow<A> {
         Self { next: 1, finished: BTreeMap::new() }
     }
 
-    /// Notes that a delivery is finished. Returns the newest delivery below which, itself included,
-    /// all are finished, if that has become a newer one.
+    /// Notes that a delivery is finished. Returns the newest delivery to acknowledge below which,
+    /// itself included, all are finished, if that has become a newer one.
     pub(super) fn finish(&mut self, tag: u64, acker: A) -> Option<A> {
-        self.finished.insert(tag, Some(acker));
-        self.advance()
+        self.note(tag, Some(acker))
     }
 
-    /// Notes that a delivery went back to its queue. Returns what [`finish`](Self::finish) does.
-    pub(super) fn leave(&mut self, tag: u64) -> Option<A> {
-        self.finished.insert(tag, None);
-        self.advance()
+    /// Notes that a delivery was put back: it holds up the others no longer, and cannot be the one
+    /// that acknowledges them.
+    pub(super) fn put_back(&mut self, tag: u64) -> Option<A> {
+        self.note(tag, None)
     }
 
-    fn advance(&mut self) -> Option<A> {
+    fn note(&mut self, tag: u64, acker: Option<A>) -> Option<A> {
+        self.finished.insert(tag, acker);
         let mut newest = None;
         while let Some(acker) = self.finished.remove(&self.next) {
             newest = acker.or(newest);
@@ -57,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn what_went_back_is_never_acknowledged_and_hides_nothing() {
+    fn what_was_put_back_acknowledges_nothing_itself() {
         let mut window = AckWindow::new();
-        assert_eq!(window.finish(2, 2), None);
-        assert_eq!(window.leave(3), None);
-        assert_eq!(window.leave(1), Some(2), "2 is finished, 1 and 3 are not ours any more");
-        assert_eq!(window.leave(4), None);
-        assert_eq!(window.finish(5, 5), Some(5));
+        assert_eq!(window.put_back(2), None);
+        assert_eq!(window.finish(1, 1), Some(1), "1 alone; 2 is the broker's again");
+        assert_eq!(window.finish(4, 4), None);
+        assert_eq!(window.put_back(3), Some(4));
+        assert_eq!(window.put_back(5), None);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
 use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 use super::acks::AckWindow;
 use super::connection::{Broker, Link};
@@ -25,6 +25,10 @@ const LEFT_ALONE: Duration = Duration::from_secs(1);
 
 /// How often queues and bindings are declared again while messages come over `orders.unrouted`.
 const DECLARE_PAUSE: Duration = Duration::from_secs(1);
+
+/// A subscription that ends sooner counts as one more failed attempt: where the broker lets us in and
+/// then refuses a queue, we must not come back twenty times a second.
+const STEADY: Duration = Duration::from_secs(5);
 
 /// A message that came. It must be [finished](Deliveries::finish) once everything that follows
 /// from it is done; whatever is not comes again.
@@ -73,16 +77,15 @@ impl Deliveries {
     /// Acknowledges deliveries after which nothing is left to do. An ack that does not arrive only
     /// means that the message comes again.
     pub async fn finish(&self, deliveries: Vec<Delivery>) {
-        let mut newest: Vec<Acker> = Vec::new();
-        for Delivery { tag, acker, window, .. } in deliveries {
-            // No code that can panic runs under this lock.
-            let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
-            newest.extend(window.finish(tag, acker));
-        }
-        for acker in newest {
-            if let Err(error) = acker.ack(BasicAckOptions { multiple: true }).await {
-                tracing::debug!(%error, "an ack did not arrive; its messages will come again");
+        let mut deliveries = deliveries.into_iter().peekable();
+        while let Some(Delivery { tag, acker, window, .. }) = deliveries.next() {
+            let mut acks = window.lock().await;
+            let mut newest = acks.finish(tag, acker);
+            let of_this_channel = |next: &Delivery| Arc::ptr_eq(&next.window, &window);
+            while let Some(Delivery { tag, acker, .. }) = deliveries.next_if(of_this_channel) {
+                newest = acks.finish(tag, acker).or(newest);
             }
+            acknowledge(newest).await;
         }
     }
 
@@ -90,14 +93,24 @@ impl Deliveries {
     pub fn leave(&self, delivery: Delivery) {
         tokio::spawn(async move {
             tokio::time::sleep(LEFT_ALONE).await;
+            let Delivery { tag, acker, window, .. } = delivery;
+            let mut acks = window.lock().await;
             let options = BasicNackOptions { requeue: true, multiple: false };
-            let _ = delivery.acker.nack(options).await;
-            let Delivery { tag, window, .. } = delivery;
-            let newest = window.lock().unwrap_or_else(PoisonError::into_inner).leave(tag);
-            if let Some(acker) = newest {
-                let _ = acker.ack(BasicAckOptions { multiple: true }).await;
+            if let Err(error) = acker.nack(options).await {
+                tracing::debug!(%error, "a message that is left will come again without it");
             }
+            acknowledge(acks.put_back(tag)).await;
         });
+    }
+}
+
+/// Acknowledges a delivery and all below it. Called with its channel's window locked: an ack that
+/// is overtaken by a higher one names a delivery that the broker no longer waits for, and that
+/// closes the channel.
+async fn acknowledge(newest: Option<Acker>) {
+    let Some(acker) = newest else { return };
+    if let Err(error) = acker.ack(BasicAckOptions { multiple: true }).await {
+        tracing::debug!(%error, "an ack did not arrive; its messages will come again");
     }
 }
 
@@ -115,8 +128,11 @@ impl Supervisor {
             let trouble = match self.broker.connect().await {
                 Ok(link) => {
                     tracing::info!(address = %self.broker.address, "connected to RabbitMQ for consuming");
-                    (pauses, told) = (Pauses::new(), false);
+                    let since = Instant::now();
                     let trouble = self.forward(&link).await;
+                    if since.elapsed() > STEADY {
+                        (pauses, told) = (Pauses::new(), false);
+                    }
                     link.close().await;
                     trouble
                 }

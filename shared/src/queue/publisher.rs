@@ -181,16 +181,14 @@ impl Supervisor {
                     tracing::info!(address = %self.broker.address, "connected to RabbitMQ for publishing");
                     (pauses, told) = (Pauses::new(), false);
                     self.state.send_replace(State::Ready);
-                    let end = self.serve(&link).await;
-                    // In a task of its own: a silent broker lets it wait, and nobody may go on
-                    // taking stock for messages that cannot be sent.
-                    let closing = tokio::spawn(link.close());
-                    let End::Broken(reason) = end else {
-                        let _ = closing.await;
+                    let End::Broken(reason) = self.serve(&link).await else {
+                        link.close().await;
                         return;
                     };
                     tracing::warn!(address = %self.broker.address, reason, "replacing the publishing connection");
                     self.unusable(reason);
+                    // A broker that does not answer does not answer this either.
+                    self.refusing_until(link.close()).await;
                 }
                 Err(error) => {
                     if !told {
@@ -235,6 +233,10 @@ impl Supervisor {
         let mut events = pin!(link.connection.events_listener());
         let mut window = Vec::with_capacity(PUBLISH_WINDOW);
         loop {
+            // What broke before the listener was there sends it no event.
+            if !link.channel.status().connected() {
+                return End::Broken("the channel was closed".to_owned());
+            }
             let blocked = link.connection.status().blocked();
             self.show_blocked(blocked);
             tokio::select! {

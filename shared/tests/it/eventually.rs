@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 /// Asks again until the answer is there. Panics when it is not there within `bound`.
-pub(crate) async fn eventually<T, F>(what: &str, bound: Duration, mut ask: impl FnMut() -> F) -> T
-where
-    F: Future<Output = Option<T>>,
-{
+pub(crate) async fn eventually<T>(
+    what: &str,
+    bound: Duration,
+    mut ask: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let deadline = Instant::now() + bound;
     loop {
         if let Some(answer) = ask().await {

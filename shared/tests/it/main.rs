@@ -3,6 +3,8 @@
 mod devstack;
 mod eventually;
 mod ledger;
+mod queue;
+mod schema;
 mod scratch;
 mod scripts;
 mod stock;

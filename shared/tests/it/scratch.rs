@@ -27,6 +27,12 @@ impl<R: Recipe + 'static> Private<R> {
         self.backend.as_ref().expect("not lent")
     }
 
+    /// What the backend has logged so far.
+    pub(crate) fn log(&self) -> String {
+        let file = self.dir.join(format!("{}.log", R::NAME));
+        String::from_utf8_lossy(&fs::read(file).expect("a log")).into_owned()
+    }
+
     /// Does something that blocks, while the other tasks of the test go on.
     pub(crate) async fn blocking<T: Send + 'static>(
         &mut self,

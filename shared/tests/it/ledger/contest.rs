@@ -84,23 +84,52 @@ async fn one_message_that_several_consumers_got_is_decided_once_and_all_are_told
     books.balance("shoe").await;
 }
 
+/// Stock is plentiful, so nothing but the row lock keeps two batches from each counting a buyer's
+/// units before the other has sold any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn competing_batches_never_exceed_a_limit() {
+    const ROUNDS: usize = 40;
+    let books = Books::selling(1_000_000, Some(2)).await;
+    let consumers = [books.beside(), books.beside(), books.beside()];
+    for round in 0..ROUNDS {
+        let buyer = format!("buyer-{round}");
+        let batches: Vec<_> = (0..consumers.len())
+            .map(|consumer| [reservation("shoe", &buyer, &consumer.to_string(), 2)])
+            .collect();
+        let decided =
+            join_all(consumers.iter().zip(&batches).map(|(ledger, batch)| decide(ledger, batch)));
+        let winners = decided.await.concat().iter().filter(is_confirmed).count();
+        assert_eq!(winners, 1, "round {round}");
+    }
+    assert_eq!(books.count("shoe").await.most_by_one_buyer, 2);
+    books.balance("shoe").await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_that_name_the_same_items_in_other_orders_never_block_each_other() {
-    const ROUNDS: usize = 40;
-    let items = ["a", "b", "c", "d"];
+    const ROUNDS: usize = 25;
+    // Many, so that taking the locks lasts long enough for batches to meet.
+    let items: Vec<String> = (0..100).map(|n| format!("item-{n:03}")).collect();
     let books = Books::new().await;
-    for item in items {
+    for item in &items {
         books.put(item, 1_000, None).await;
     }
-    let consumers = [books.beside(), books.beside()];
+    let consumers: Vec<Ledger> = (0..4).map(|_| books.beside()).collect();
     for round in 0..ROUNDS {
-        let key = |consumer: usize| format!("{consumer}-{round}");
-        let forwards: Vec<_> =
-            items.iter().map(|item| reservation(item, "ann", &key(0), 1)).collect();
-        let backwards: Vec<_> =
-            items.iter().rev().map(|item| reservation(item, "ann", &key(1), 1)).collect();
-        let both = [consumers[0].commit(&forwards), consumers[1].commit(&backwards)];
-        for decided in join_all(both).await {
+        let batches: Vec<Vec<Reservation>> = (0..consumers.len())
+            .map(|consumer| {
+                let mut batch: Vec<_> = items
+                    .iter()
+                    .map(|item| reservation(item, "ann", &format!("{consumer}-{round}"), 1))
+                    .collect();
+                if consumer % 2 == 1 {
+                    batch.reverse();
+                }
+                batch
+            })
+            .collect();
+        let all = consumers.iter().zip(&batches).map(|(ledger, batch)| ledger.commit(batch));
+        for decided in join_all(all).await {
             let decided = decided.expect("no deadlock, so no error");
             assert_eq!(decided.iter().filter(is_confirmed).count(), items.len());
         }
