@@ -54,7 +54,7 @@ pub const LEDGER_ACQUIRE_DEADLINE: Duration = Duration::from_secs(2);
 pub const AMQP_HEARTBEAT_SECONDS: u16 = 4;
 
 /// The least that `redis.first_look_ms` may be: nobody can still be working on a hold then.
-pub const LEAST_FIRST_LOOK: Duration = Duration::from_secs(5);
+pub const LEAST_FIRST_LOOK: Duration = Duration::from_secs(10);
 
 /// The longest pause between two looks at an unfinished hold.
 pub const LONGEST_LOOK_PAUSE: Duration = Duration::from_secs(10 * 60);
@@ -93,14 +93,18 @@ pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// letters (RabbitMQ 4 would give up after 20).
 pub const DELIVERY_LIMIT: i64 = 1_000_000_000;
 
-// An unfinished hold is looked at only when nobody can still be working on it: ingress has asked
-// Redis twice and the broker once.
+/// The longest that ingress works on a purchase: it asks Redis twice, waits behind the previous
+/// message of the partition, and then for its own; a message that has waited for a deadline is not
+/// begun, and one that is begun takes a deadline at the most.
+const LONGEST_PURCHASE: u128 =
+    2 * REDIS_DEADLINE.as_millis() + 2 * (2 * PUBLISH_DEADLINE.as_millis());
+
 const _: () = assert!(
-    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < LEAST_FIRST_LOOK.as_millis(),
+    LONGEST_PURCHASE <= LEAST_FIRST_LOOK.as_millis(),
     "the reconciler must not look at holds that ingress still works on"
 );
 const _: () = assert!(
-    2 * REDIS_DEADLINE.as_millis() + PUBLISH_DEADLINE.as_millis() < SHUTDOWN_GRACE.as_millis(),
+    LONGEST_PURCHASE < SHUTDOWN_GRACE.as_millis(),
     "a stopping ingress must be able to answer what it has accepted"
 );
 const _: () = assert!(

@@ -40,7 +40,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "redis.first_look_ms",
         default: "30000",
-        help: "After how many milliseconds an unfinished hold is looked at, 5000–600000; the pause doubles with each further look, up to 10 minutes.",
+        help: "After how many milliseconds an unfinished hold is looked at, 10000–600000; the pause doubles with each further look, up to 10 minutes.",
     },
     Setting {
         path: "rabbitmq.url",
@@ -108,7 +108,7 @@ pub struct Http {
 pub struct Redis {
     #[serde(deserialize_with = "from_text")]
     pub url: BackendUrl,
-    #[serde(deserialize_with = "within::<5_000, 600_000, _, _>")]
+    #[serde(deserialize_with = "within::<10_000, 600_000, _, _>")]
     pub first_look_ms: u32,
 }
 

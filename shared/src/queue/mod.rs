@@ -6,14 +6,18 @@
 
 mod acks;
 mod connection;
-mod consumer;
+mod deliveries;
 mod depth;
 mod error;
+mod ghosts;
 mod names;
 mod publisher;
+mod publishing;
+mod subscription;
 mod topology;
+mod window;
 
-pub use consumer::{Deliveries, Delivery};
+pub use deliveries::{Deliveries, Delivery};
 pub use depth::ready_messages;
 pub use error::QueueError;
 pub use names::{Queue, Route};

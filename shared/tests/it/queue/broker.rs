@@ -36,6 +36,7 @@ async fn a_broker_may_lose_queues_be_killed_or_run_out_of_memory() {
     no_message_is_confirmed_that_was_returned(&mut broker).await;
     orders_whose_queue_is_gone_arrive_over_unrouted_and_it_is_declared_again(&mut broker).await;
     a_consumer_of_a_deleted_queue_subscribes_again(&mut broker).await;
+    a_consumption_that_the_broker_forgets_begins_again(&mut broker).await;
     a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(&broker).await;
     a_silent_broker_answers_nobody_and_everybody_is_told_in_time(&mut broker).await;
     what_was_confirmed_survives_a_kill_and_both_sides_come_back(&mut broker).await;
@@ -116,6 +117,30 @@ async fn a_consumer_of_a_deleted_queue_subscribes_again(broker: &mut Broker) {
     deliveries.finish(before).await;
     publish(&publisher, ORDERS, "after").await;
     take(&mut deliveries, 1).await;
+}
+
+/// As it happens when a queue is deleted under an ack and declared again by somebody else at once.
+async fn a_consumption_that_the_broker_forgets_begins_again(broker: &mut Broker) {
+    let line = Line::at(&broker.backend().url());
+    let publisher = line.publisher().await;
+    let mut deliveries = line.consumer(&[Queue::Orders(0), ORDERS_QUEUE]);
+    publish(&publisher, ORDERS, "before").await;
+    let before = take(&mut deliveries, 1).await;
+    deliveries.finish(before).await;
+    let forget = format!(
+        "{{ok, Q}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<\"/\">>, queue, <<\"{}\">>)),
+         Cancel = fun(C) -> rabbit_fifo:make_checkout({{element(2, C), element(1, C)}}, cancel, #{{}}) end,
+         [{{ok, _, _}} = ra:process_command(amqqueue:get_pid(Q), Cancel(C))
+          || C <- rabbit_amqqueue:consumers(Q)].",
+        line.queue(ORDERS_QUEUE)
+    );
+    let forgotten = ctl(broker, &["eval", &forget]).await;
+    assert_ne!(forgotten.trim(), "[]", "somebody consumed");
+    publish(&publisher, ORDERS, "after").await;
+    nothing_comes(&mut deliveries).await;
+    // Two checks, five seconds apart, and a new subscription.
+    let batch = timeout(2 * BOUND, deliveries.next_batch(1)).await.expect("it comes");
+    assert_eq!(bodies(&batch), ["after"]);
 }
 
 async fn a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(broker: &Broker) {

@@ -1,27 +1,23 @@
 //! Consumes queues through every loss of the connection, the channel or a queue.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
-use lapin::Acker;
-use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
+use lapin::options::{BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use tokio::sync::{Mutex, mpsc};
+use tokio::time::MissedTickBehavior;
 
 use super::acks::AckWindow;
 use super::connection::{Broker, Link};
+use super::deliveries::Delivery;
 use super::error::QueueError;
+use super::ghosts::Ghosts;
 use super::names::Queue;
-use crate::config;
 use crate::config::limits::PREFETCH;
-use crate::domain::Namespace;
 use crate::retry::Pauses;
-
-/// How long a message that this process must leave alone is kept before others get it.
-const LEFT_ALONE: Duration = Duration::from_secs(1);
 
 /// How often queues and bindings are declared again while messages come over `orders.unrouted`.
 const DECLARE_PAUSE: Duration = Duration::from_secs(1);
@@ -30,98 +26,18 @@ const DECLARE_PAUSE: Duration = Duration::from_secs(1);
 /// then refuses a queue, we must not come back twenty times a second.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// A message that came. It must be [finished](Deliveries::finish) once everything that follows
-/// from it is done; whatever is not comes again.
-pub struct Delivery {
-    pub queue: Queue,
-    pub body: Vec<u8>,
-    /// Texts among the headers, by name.
-    pub headers: HashMap<String, String>,
-    tag: u64,
-    acker: Acker,
-    window: Arc<Mutex<AckWindow<Acker>>>,
+/// How often queues that bring nothing are asked whether they have something.
+const GHOST_CHECK: Duration = Duration::from_secs(5);
+
+/// Keeps a subscription until nobody wants its deliveries any more.
+pub(super) struct Subscription {
+    pub(super) broker: Broker,
+    pub(super) queues: Vec<Queue>,
+    pub(super) outgoing: mpsc::Sender<Delivery>,
 }
 
-/// Deliveries of some queues, one after the other. Dropping it ends the consumption.
-pub struct Deliveries {
-    incoming: mpsc::Receiver<Delivery>,
-}
-
-impl Deliveries {
-    /// Begins to consume, and returns at once.
-    pub fn subscribe(
-        config: &config::RabbitMq,
-        namespace: &Namespace,
-        name: &str,
-        queues: Vec<Queue>,
-    ) -> Result<Self, QueueError> {
-        let broker = Broker::new(config, namespace, name)?;
-        let (outgoing, incoming) = mpsc::channel(usize::from(PREFETCH));
-        tokio::spawn(Supervisor { broker, queues, outgoing }.run());
-        Ok(Self { incoming })
-    }
-
-    /// Waits for a delivery, then takes what else is there, at most `most`. Never empty; can be
-    /// dropped while waiting without losing anything.
-    ///
-    /// # Panics
-    ///
-    /// When the supervisor has panicked: a service that silently consumes nothing would be worse.
-    pub async fn next_batch(&mut self, most: usize) -> Vec<Delivery> {
-        let mut batch = Vec::new();
-        let taken = self.incoming.recv_many(&mut batch, most).await;
-        assert!(taken > 0, "the supervisor of a subscription ends only after its reader");
-        batch
-    }
-
-    /// Acknowledges deliveries after which nothing is left to do. An ack that does not arrive only
-    /// means that the message comes again.
-    pub async fn finish(&self, deliveries: Vec<Delivery>) {
-        let mut deliveries = deliveries.into_iter().peekable();
-        while let Some(Delivery { tag, acker, window, .. }) = deliveries.next() {
-            let mut acks = window.lock().await;
-            let mut newest = acks.finish(tag, acker);
-            let of_this_channel = |next: &Delivery| Arc::ptr_eq(&next.window, &window);
-            while let Some(Delivery { tag, acker, .. }) = deliveries.next_if(of_this_channel) {
-                newest = acks.finish(tag, acker).or(newest);
-            }
-            acknowledge(newest).await;
-        }
-    }
-
-    /// Leaves a message to consumers of a later release: it goes back to the queue, after a pause.
-    pub fn leave(&self, delivery: Delivery) {
-        tokio::spawn(async move {
-            tokio::time::sleep(LEFT_ALONE).await;
-            let Delivery { tag, acker, window, .. } = delivery;
-            let mut acks = window.lock().await;
-            let options = BasicNackOptions { requeue: true, multiple: false };
-            if let Err(error) = acker.nack(options).await {
-                tracing::debug!(%error, "a message that is left will come again without it");
-            }
-            acknowledge(acks.put_back(tag)).await;
-        });
-    }
-}
-
-/// Acknowledges a delivery and all below it. Called with its channel's window locked: an ack that
-/// is overtaken by a higher one names a delivery that the broker no longer waits for, and that
-/// closes the channel.
-async fn acknowledge(newest: Option<Acker>) {
-    let Some(acker) = newest else { return };
-    if let Err(error) = acker.ack(BasicAckOptions { multiple: true }).await {
-        tracing::debug!(%error, "an ack did not arrive; its messages will come again");
-    }
-}
-
-struct Supervisor {
-    broker: Broker,
-    queues: Vec<Queue>,
-    outgoing: mpsc::Sender<Delivery>,
-}
-
-impl Supervisor {
-    async fn run(self) {
+impl Subscription {
+    pub(super) async fn run(self) {
         let mut pauses = Pauses::new();
         let mut told = false;
         while !self.outgoing.is_closed() {
@@ -161,10 +77,19 @@ impl Supervisor {
         };
         let window = Arc::new(Mutex::new(AckWindow::new()));
         let mut declared_at: Option<Instant> = None;
+        let mut ghosts = Ghosts::of(&self.queues);
+        let mut checks = tokio::time::interval(GHOST_CHECK);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let (queue, delivery) = tokio::select! {
                 next = deliveries.next() => next?,
                 () = self.outgoing.closed() => return None,
+                _ = checks.tick() => {
+                    match ghosts.check(link, &self.broker.topology.names).await {
+                        Some(queue) => return Some(format!("the broker has forgotten that {queue} is consumed")),
+                        None => continue,
+                    }
+                }
             };
             let delivery = match delivery {
                 Some(Ok(delivery)) => delivery,
@@ -184,6 +109,7 @@ impl Supervisor {
                 tag: delivery.delivery_tag,
                 acker: delivery.acker,
                 window: Arc::clone(&window),
+                _in_hand: ghosts.came(queue),
             };
             self.outgoing.send(delivery).await.ok()?;
         }
@@ -248,13 +174,4 @@ fn texts(headers: &Option<FieldTable>) -> HashMap<String, String> {
         _ => None,
     };
     entries.filter_map(text).collect()
-}
-
-impl fmt::Debug for Delivery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delivery")
-            .field("queue", &self.queue)
-            .field("tag", &self.tag)
-            .finish_non_exhaustive()
-    }
 }
