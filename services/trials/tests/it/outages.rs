@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use shared::devstack::Stack;
+use shared::devstack::{Redis, Stack};
 use tokio::task::block_in_place;
 use trials::buyer::{Answer, Buyer, at_once};
 use trials::line::{Line, Service, sale};
 use trials::messages::request_id;
-use trials::stack::own_stack;
+use trials::stack::{command, own_stack};
 use trials::until::{until, within};
 
 /// How soon after its return a backend must be in use again.
@@ -79,6 +79,13 @@ async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
     line.stop_all().await;
 }
 
+/// Lets Redis write before it answers. By default it answers first while its disk is busy, and one
+/// that is killed then forgets what it has answered: that is for the reconciler to heal. Here the
+/// services themselves must lose nothing.
+fn write_before_answering(redis: &Redis) {
+    command(redis, "CONFIG SET appendfsync always");
+}
+
 /// Buyers who go on buying, each a unit at a time under a new key, as good clients do.
 struct Crowd {
     stop: Arc<AtomicBool>,
@@ -145,6 +152,7 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     let address = line.ingress().await;
     let mut ann = Buyer::new(address, "ann");
     let Stack { redis, rabbitmq, postgres, .. } = &mut stack.backend;
+    write_before_answering(redis);
 
     // Orders that no consumer has seen yet survive a broker that is killed.
     let mut waiting = Vec::new();
@@ -176,6 +184,7 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     block_in_place(|| redis.kill().expect("killed"));
     until_told(&mut ann, "redis", "Redis").await;
     block_in_place(|| redis.restart().expect("Redis"));
+    write_before_answering(redis);
     until_sold(&mut ann, "redis").await;
     crowd.until_more().await;
 
