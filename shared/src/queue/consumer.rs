@@ -9,13 +9,14 @@ use lapin::Acker;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
 use lapin::types::FieldTable;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::acks::AckWindow;
 use super::connection::{Broker, Link};
 use super::error::QueueError;
 use super::names::Queue;
 use crate::config;
-use crate::config::limits::PREFETCH;
+use crate::config::limits::{PREFETCH, TOPOLOGY_DEADLINE};
 use crate::domain::Namespace;
 use crate::retry::Pauses;
 
@@ -136,9 +137,10 @@ impl Supervisor {
 
     /// Hands deliveries on until something breaks; `None` when nobody wants them any more.
     async fn forward(&self, link: &Link) -> Option<String> {
-        let mut deliveries = match self.subscribe(link).await {
-            Ok(consumers) => stream::select_all(consumers),
-            Err(error) => return Some(error.to_string()),
+        let mut deliveries = match timeout(TOPOLOGY_DEADLINE, self.subscribe(link)).await {
+            Ok(Ok(consumers)) => stream::select_all(consumers),
+            Ok(Err(error)) => return Some(error.to_string()),
+            Err(_) => return Some("the broker does not answer a subscription".to_owned()),
         };
         let window = Arc::new(Mutex::new(AckWindow::new()));
         let mut declared_at: Option<Instant> = None;
