@@ -38,6 +38,12 @@ async fn until_sold(buyer: &mut Buyer, key: &str) -> Answer {
     .await
 }
 
+/// Waits until a purchase is accepted, and then until it is an order: everybody is at work again.
+async fn until_decided(buyer: &mut Buyer, key: &str) {
+    let accepted = until_sold(buyer, key).await;
+    assert_eq!(buyer.final_state(&accepted).await, "confirmed", "{key}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
     let mut stack = own_stack();
@@ -171,21 +177,21 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     for accepted in &waiting {
         assert_eq!(ann.final_state(accepted).await, "confirmed");
     }
-    until_sold(&mut ann, "rabbitmq").await;
+    until_decided(&mut ann, "rabbitmq").await;
 
     let crowd = Crowd::begin(address);
     crowd.until_more().await;
     block_in_place(|| rabbitmq.kill().expect("killed"));
     until_told(&mut ann, "rabbitmq-again", "RabbitMQ").await;
     block_in_place(|| rabbitmq.restart().expect("RabbitMQ"));
-    until_sold(&mut ann, "rabbitmq-again").await;
+    until_decided(&mut ann, "rabbitmq-again").await;
     crowd.until_more().await;
 
     block_in_place(|| redis.kill().expect("killed"));
     until_told(&mut ann, "redis", "Redis").await;
     block_in_place(|| redis.restart().expect("Redis"));
     write_before_answering(redis);
-    until_sold(&mut ann, "redis").await;
+    until_decided(&mut ann, "redis").await;
     crowd.until_more().await;
 
     // Nothing on the purchase path touches the ledger.
@@ -220,8 +226,7 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
         postgres.restart().expect("PostgreSQL");
         rabbitmq.restart().expect("RabbitMQ");
     });
-    let accepted = until_sold(&mut ann, "power-cut").await;
-    assert_eq!(ann.final_state(&accepted).await, "confirmed");
+    until_decided(&mut ann, "power-cut").await;
     crowd.until_more().await;
 
     let by_the_crowd = crowd.end(address).await;
