@@ -43,6 +43,10 @@ pub const PUBLISH_DEADLINE: Duration = Duration::from_secs(2);
 /// How long any connection attempt may take.
 pub const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long declaring queues, or subscribing to them, may take. A broker that has just started first
+/// elects a leader for each of them; one that hangs is left.
+pub const TOPOLOGY_DEADLINE: Duration = Duration::from_secs(10);
+
 /// How long the ledger lets one statement run, or wait for a lock.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(3);

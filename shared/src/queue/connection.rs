@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::error::QueueError;
 use super::topology::Topology;
 use crate::config;
-use crate::config::limits::{AMQP_HEARTBEAT_SECONDS, CONNECT_DEADLINE};
+use crate::config::limits::{AMQP_HEARTBEAT_SECONDS, CONNECT_DEADLINE, TOPOLOGY_DEADLINE};
 use crate::domain::Namespace;
 
 /// How to reach the broker, and what to find there.
@@ -52,8 +52,10 @@ impl Broker {
             Ok(opened) => opened.map_err(|error| self.unreachable(error))?,
             Err(_) => return Err(self.unreachable("it does not answer")),
         };
-        self.topology.declare(&link.channel).await?;
-        Ok(link)
+        match timeout(TOPOLOGY_DEADLINE, self.topology.declare(&link.channel)).await {
+            Ok(declared) => declared.map(|()| link),
+            Err(_) => Err(self.unreachable("it does not declare queues")),
+        }
     }
 
     async fn open(&self) -> Result<Link, lapin::Error> {

@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt};
 use lapin::options::{BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use super::acks::AckWindow;
 use super::connection::{Broker, Link};
@@ -16,7 +16,7 @@ use super::deliveries::Delivery;
 use super::error::QueueError;
 use super::ghosts::Ghosts;
 use super::names::Queue;
-use crate::config::limits::PREFETCH;
+use crate::config::limits::{PREFETCH, TOPOLOGY_DEADLINE};
 use crate::retry::Pauses;
 
 /// How often queues and bindings are declared again while messages come over `orders.unrouted`.
@@ -71,9 +71,10 @@ impl Subscription {
 
     /// Hands deliveries on until something breaks; `None` when nobody wants them any more.
     async fn forward(&self, link: &Link) -> Option<String> {
-        let mut deliveries = match self.subscribe(link).await {
-            Ok(consumers) => stream::select_all(consumers),
-            Err(error) => return Some(error.to_string()),
+        let mut deliveries = match timeout(TOPOLOGY_DEADLINE, self.subscribe(link)).await {
+            Ok(Ok(consumers)) => stream::select_all(consumers),
+            Ok(Err(error)) => return Some(error.to_string()),
+            Err(_) => return Some("the broker does not answer a subscription".to_owned()),
         };
         let window = Arc::new(Mutex::new(AckWindow::new()));
         let mut declared_at: Option<Instant> = None;
