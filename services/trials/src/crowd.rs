@@ -141,14 +141,23 @@ impl Visit {
             }
         }
         let answer = self.ask_until_told(Asked::ToBuy).await;
-        // Accepted or known: it is followed until it is final.
-        let mut open = answer.is_some_and(|answer| matches!(answer.status, 200 | 202));
-        while open && !self.scene.enough.is_cancelled() {
-            let answer = self.ask_until_told(Asked::HowItStands).await;
-            open = answer.is_some_and(|answer| answer.text("status") == "reserved");
-            self.pause(20..150).await;
+        if answer.is_some_and(|answer| matches!(answer.status, 200 | 202)) {
+            self.follow().await;
         }
         self.heard
+    }
+
+    /// Accepted: it is followed until it is final. Some go on asking, and must hear the same.
+    async fn follow(&mut self) {
+        let mut more = self.rng.u32(1..=8);
+        while more > 0 && !self.scene.enough.is_cancelled() {
+            let asked = if self.rng.u32(..4) == 0 { Asked::ToBuy } else { Asked::HowItStands };
+            let answer = self.ask_until_told(asked).await;
+            if answer.is_some_and(|answer| answer.text("status") != "reserved") {
+                more -= 1;
+            }
+            self.pause(20..250).await;
+        }
     }
 
     /// Asks until there is an answer other than *try again*.

@@ -76,6 +76,8 @@ pub enum Fault {
     Delete(Deletion),
     /// The broker is out of memory and blocks whoever publishes.
     Alarm,
+    /// Compensations come for so many holds that the ledger has not decided yet.
+    AskBack(usize),
 }
 
 /// A fault, counted from the beginning of the sale.
@@ -93,12 +95,12 @@ const REST: Duration = Duration::from_millis(200);
 pub fn schedule(seed: u64, within: Duration) -> Vec<Planned> {
     let mut rng = Rng::with_seed(seed);
     let mut planned: Vec<Planned> = Vec::new();
-    for _ in 0..rng.u32(2..=6) {
+    for _ in 0..rng.u32(2..=8) {
         let fault = any_fault(&mut rng);
         let at = Duration::from_millis(rng.u64(100..within.as_millis() as u64));
         let lasts = Duration::from_millis(match fault {
             Fault::CrashAt(..) => rng.u64(500..2_500),
-            Fault::Delete(_) | Fault::Wire(_, _, Trouble::Cut) => 0,
+            Fault::Delete(_) | Fault::Wire(_, _, Trouble::Cut) | Fault::AskBack(_) => 0,
             Fault::Freeze(_) if rng.u32(..4) == 0 => rng.u64(2_000..6_000),
             _ => rng.u64(50..2_000),
         });
@@ -122,12 +124,12 @@ fn any_fault(rng: &mut Rng) -> Fault {
             let points = crash_points(member.service);
             Fault::CrashAt(member, points[rng.usize(..points.len())], rng.u32(1..=6))
         }
-        53..76 => Fault::Wire(member, backend, any_trouble(rng)),
+        53..73 => Fault::Wire(member, backend, any_trouble(rng)),
         // RabbitMQ takes seconds to start, so it dies less often than the others.
-        76..84 if backend == Backend::RabbitMq && rng.bool() => Fault::PauseBackend(backend),
-        76..84 => Fault::KillBackend(backend),
-        84..90 => Fault::PauseBackend(backend),
-        90..96 => Fault::Delete(
+        73..80 if backend == Backend::RabbitMq && rng.bool() => Fault::PauseBackend(backend),
+        73..80 => Fault::KillBackend(backend),
+        80..86 => Fault::PauseBackend(backend),
+        86..92 => Fault::Delete(
             [
                 Deletion::OrderQueue,
                 Deletion::OrderBinding,
@@ -136,7 +138,8 @@ fn any_fault(rng: &mut Rng) -> Fault {
                 Deletion::DeadLetters,
             ][rng.usize(..5)],
         ),
-        _ => Fault::Alarm,
+        92..95 => Fault::Alarm,
+        _ => Fault::AskBack(rng.usize(1..=10)),
     }
 }
 
@@ -179,6 +182,7 @@ enum Target {
     Member(Member),
     Wire(Member, Backend),
     Backend(Backend),
+    Holds,
 }
 
 impl Planned {
@@ -191,6 +195,7 @@ impl Planned {
             Fault::Wire(member, backend, _) => Target::Wire(member, backend),
             Fault::KillBackend(backend) | Fault::PauseBackend(backend) => Target::Backend(backend),
             Fault::Delete(_) | Fault::Alarm => Target::Backend(Backend::RabbitMq),
+            Fault::AskBack(_) => Target::Holds,
         }
     }
 
@@ -234,6 +239,7 @@ impl fmt::Display for Fault {
             Self::PauseBackend(backend) => write!(f, "freeze {backend:?}"),
             Self::Delete(deletion) => write!(f, "delete at the broker: {deletion:?}"),
             Self::Alarm => write!(f, "memory alarm at the broker"),
+            Self::AskBack(holds) => write!(f, "early compensations of {holds} holds"),
         }
     }
 }
@@ -282,6 +288,7 @@ mod tests {
             "OrderQueue",
             "OrderBinding",
             "alarm",
+            "early compensations",
         ] {
             assert!(all.iter().any(|one| text(one).contains(kind)), "{kind}");
         }

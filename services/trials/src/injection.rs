@@ -8,6 +8,7 @@ use tokio::time::sleep_until;
 
 use crate::faults::{Backend, Fault, Planned, Trouble};
 use crate::grounds::Grounds;
+use crate::meddler::Meddler;
 use crate::processes::Fleet;
 use crate::proxy::Proxy;
 
@@ -15,6 +16,7 @@ use crate::proxy::Proxy;
 pub struct Site {
     pub grounds: Arc<Grounds>,
     pub fleet: Fleet,
+    pub meddler: Meddler,
     pub namespace: String,
     /// The partition of the item on sale.
     pub partition: u16,
@@ -62,6 +64,7 @@ impl Site {
                 return grounds.does(delete).await.map_err(told);
             }
             Fault::Alarm => return grounds.does(|grounds| grounds.alarm(true)).await.map_err(told),
+            Fault::AskBack(holds) => self.meddler.ask_back(holds).await,
         }
         Ok(())
     }
@@ -80,7 +83,7 @@ impl Site {
                 return grounds.does(move |grounds| grounds.restart(backend)).await.map_err(told);
             }
             Fault::PauseBackend(backend) => grounds.does(move |g| g.resume(backend)).await,
-            Fault::Delete(_) => {}
+            Fault::Delete(_) | Fault::AskBack(_) => {}
             Fault::Alarm => {
                 return grounds.does(|grounds| grounds.alarm(false)).await.map_err(told);
             }

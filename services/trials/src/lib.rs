@@ -16,7 +16,7 @@
 //! |---|---|
 //! | [`faults`] | what goes wrong and when, by a seed |
 //! | [`grounds`], [`processes`] | the backends and the services that it happens to |
-//! | [`injection`] | lets it happen |
+//! | [`injection`], [`meddler`] | let it happen |
 //! | [`crowd`] | who buys meanwhile, and what they hear |
 //! | [`auditor`] | judges by nothing but what was asked and answered |
 //! | [`round`], [`soak`] | a sale with its verdict; one after the other |
@@ -28,6 +28,7 @@ pub mod faults;
 pub mod grounds;
 pub mod injection;
 pub mod line;
+pub mod meddler;
 pub mod messages;
 pub mod processes;
 pub mod proxy;

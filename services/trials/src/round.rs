@@ -15,6 +15,7 @@ use crate::faults::{Planned, schedule};
 use crate::grounds::Grounds;
 use crate::injection::Site;
 use crate::line::{Line, limited, until_ready};
+use crate::meddler::Meddler;
 use crate::messages::request_id;
 use crate::processes::{Fleet, Manning};
 
@@ -85,7 +86,9 @@ impl Plan {
             first_look: self.first_look,
             config: &line.config,
         });
+        let purchases = wishes.iter().map(|wish| wish.purchase.clone()).collect();
         let site = Site {
+            meddler: Meddler::of(&line, &sale.item, purchases).await,
             fleet: fleet.await,
             grounds: Arc::clone(grounds),
             namespace: line.config.namespace.to_string(),
@@ -121,14 +124,17 @@ impl Plan {
         heard.extend(ask_everybody(&scene, &wishes).await);
         bound.abort();
 
-        let auditor = Auditor::new(terms, heard);
+        let auditor = Auditor::new(terms, heard, site.meddler.asked_back());
         violations.extend(auditor.judge());
         let books = line.books(&sale.item).await;
         violations.extend(laws(&books));
         violations.extend(compare(&auditor, &line, &wishes).await);
         // In good order, which is itself part of the trial.
         site.fleet.every(|process| process.stop()).await;
-        violations.extend(site.fleet.misdeeds());
+        violations.extend(site.fleet.misdeeds().into_iter().filter(|misdeed| {
+            // It refuses to give back what is sold: right, if somebody has asked for that.
+            !misdeed.contains("refused") || site.meddler.asked_back().is_empty()
+        }));
         tidy_up(grounds, line).await;
         Report { tally: auditor.tally(), settled_after, took: begun.elapsed(), violations }
     }
@@ -178,10 +184,11 @@ async fn tidy_up(grounds: &Arc<Grounds>, line: Line) {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { purchases, accepted, confirmed, refused } = self.tally;
+        let Tally { purchases, accepted, confirmed, expired, refused } = self.tally;
         write!(
             f,
-            "purchases {purchases}  accepted {accepted}  confirmed {confirmed}  refused {refused}  \
+            "purchases {purchases}  accepted {accepted}  confirmed {confirmed}  expired {expired}  \
+             refused {refused}  \
              settled after {:.1} s  took {:.1} s",
             self.settled_after.as_secs_f32(),
             self.took.as_secs_f32()
