@@ -76,7 +76,7 @@ pub enum Fault {
     Delete(Deletion),
     /// The broker is out of memory and blocks whoever publishes.
     Alarm,
-    /// Compensations come for so many holds that the ledger has not decided yet.
+    /// Consumers freeze, and compensations overtake the orders of so many holds.
     AskBack(usize),
 }
 
@@ -100,7 +100,8 @@ pub fn schedule(seed: u64, within: Duration) -> Vec<Planned> {
         let at = Duration::from_millis(rng.u64(100..within.as_millis() as u64));
         let lasts = Duration::from_millis(match fault {
             Fault::CrashAt(..) => rng.u64(500..2_500),
-            Fault::Delete(_) | Fault::Wire(_, _, Trouble::Cut) | Fault::AskBack(_) => 0,
+            Fault::Delete(_) | Fault::Wire(_, _, Trouble::Cut) => 0,
+            Fault::AskBack(_) => rng.u64(200..1_500),
             Fault::Freeze(_) if rng.u32(..4) == 0 => rng.u64(2_000..6_000),
             _ => rng.u64(50..2_000),
         });
@@ -239,7 +240,9 @@ impl fmt::Display for Fault {
             Self::PauseBackend(backend) => write!(f, "freeze {backend:?}"),
             Self::Delete(deletion) => write!(f, "delete at the broker: {deletion:?}"),
             Self::Alarm => write!(f, "memory alarm at the broker"),
-            Self::AskBack(holds) => write!(f, "early compensations of {holds} holds"),
+            Self::AskBack(holds) => {
+                write!(f, "consumers freeze, compensations overtake {holds} orders")
+            }
         }
     }
 }
@@ -288,7 +291,7 @@ mod tests {
             "OrderQueue",
             "OrderBinding",
             "alarm",
-            "early compensations",
+            "compensations overtake",
         ] {
             assert!(all.iter().any(|one| text(one).contains(kind)), "{kind}");
         }

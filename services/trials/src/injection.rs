@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use tokio::time::sleep_until;
+use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::faults::{Backend, Fault, Planned, Trouble};
 use crate::grounds::Grounds;
+use crate::line::Service;
 use crate::meddler::Meddler;
-use crate::processes::Fleet;
+use crate::processes::{Fleet, Process};
 use crate::proxy::Proxy;
 
 /// What faults happen to.
@@ -28,7 +29,13 @@ impl Site {
         let all = planned.iter().map(|one| async move {
             sleep_until((begun + one.at).into()).await;
             let began = self.begin(one.fault).await;
-            sleep_until((Instant::now() + one.lasts).into()).await;
+            match one.fault {
+                // Enough are found, or time is up.
+                Fault::AskBack(holds) => {
+                    let _ = timeout(one.lasts, self.meddler.ask_back(holds)).await;
+                }
+                _ => sleep(one.lasts).await,
+            }
             let ended = self.end(one.fault).await;
             let told = |error| format!("the fault `{}` could not be injected: {error}", one.fault);
             began.and(ended).err().map(told)
@@ -39,6 +46,15 @@ impl Site {
     /// Everything as it should be. What a fault broke for its time is whole again already.
     pub async fn heal(&self) {
         self.fleet.every(|process| process.heal()).await;
+    }
+
+    async fn consumers(&self, act: fn(&Process)) {
+        let act = move |process: &Process| {
+            if process.member.service == Service::Consumer {
+                act(process);
+            }
+        };
+        self.fleet.every(act).await;
     }
 
     async fn begin(&self, fault: Fault) -> Result<(), String> {
@@ -64,7 +80,7 @@ impl Site {
                 return grounds.does(delete).await.map_err(told);
             }
             Fault::Alarm => return grounds.does(|grounds| grounds.alarm(true)).await.map_err(told),
-            Fault::AskBack(holds) => self.meddler.ask_back(holds).await,
+            Fault::AskBack(_) => self.consumers(|consumer| consumer.freeze()).await,
         }
         Ok(())
     }
@@ -83,7 +99,8 @@ impl Site {
                 return grounds.does(move |grounds| grounds.restart(backend)).await.map_err(told);
             }
             Fault::PauseBackend(backend) => grounds.does(move |g| g.resume(backend)).await,
-            Fault::Delete(_) | Fault::AskBack(_) => {}
+            Fault::Delete(_) => {}
+            Fault::AskBack(_) => self.consumers(|consumer| consumer.thaw()).await,
             Fault::Alarm => {
                 return grounds.does(|grounds| grounds.alarm(false)).await.map_err(told);
             }

@@ -3,15 +3,20 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use shared::contract::{Compensation, encode_compensation};
 use shared::domain::{EnvironmentId, HoldStanding, ItemId, Quantity, Reservation, UnixMillis};
 use shared::queue::{Outgoing, Publisher, Route};
 use shared::stock::{Bucket, Stock};
+use tokio::time::sleep;
 
 use crate::auditor::Purchase;
 use crate::line::Line;
 use crate::messages::request_id;
+
+/// A hold lives for some milliseconds.
+const PAUSE: Duration = Duration::from_millis(1);
 
 pub struct Meddler {
     stock: Stock,
@@ -37,22 +42,22 @@ impl Meddler {
         }
     }
 
-    /// Asks for the stock of so many holds back, if there are any.
+    /// Waits for holds and asks for their stock back, until there have been so many.
     pub async fn ask_back(&self, most: usize) {
-        let mut left = most;
-        for purchase in &self.purchases {
-            let Some(reservation) = self.held(purchase).await else { continue };
-            self.note(purchase);
-            let reason = "trial".parse().expect("a reason");
-            let compensation = Compensation::of(&reservation, self.environment, reason);
-            let body = encode_compensation(&compensation);
-            // Lost or not, the law holds.
-            let message = Outgoing { route: Route::Compensations, headers: Vec::new(), body };
-            self.publisher.publish(message).await;
-            left -= 1;
-            if left == 0 {
-                return;
+        while self.asked_back().len() < most {
+            for purchase in &self.purchases {
+                if let Some(reservation) = self.held(purchase).await {
+                    self.note(purchase);
+                    let reason = "trial".parse().expect("a reason");
+                    let compensation = Compensation::of(&reservation, self.environment, reason);
+                    let body = encode_compensation(&compensation);
+                    // Whether it arrives or not, the law holds.
+                    let message =
+                        Outgoing { route: Route::Compensations, headers: Vec::new(), body };
+                    self.publisher.publish(message).await;
+                }
             }
+            sleep(PAUSE).await;
         }
     }
 
