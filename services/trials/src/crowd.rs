@@ -44,9 +44,9 @@ pub fn wishes(seed: u64, buyers: u32, within: Duration) -> Vec<Wish> {
         for key in 1..=rng.u32(1..=2) {
             let soon = Duration::from_millis(rng.u64(1..=50));
             let manner = match rng.u32(..10) {
-                0..5 => Manner::Patient,
-                5..7 => Manner::Manifold(rng.u32(2..=3)),
-                7..9 => Manner::HangsUp(soon),
+                0..4 => Manner::Patient,
+                4..6 => Manner::Manifold(rng.u32(2..=3)),
+                6..8 => Manner::HangsUp(soon),
                 _ => Manner::Leaves(soon),
             };
             let (buyer, key) = (format!("buyer-{number}"), format!("key-{key}"));

@@ -51,7 +51,8 @@ pub enum Trouble {
 /// What somebody deletes at the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// The order queue of the item on sale.
+    /// The order queue of the item on sale, after consumers have been frozen for a while: whatever
+    /// was accepted meanwhile is lost with it.
     OrderQueue,
     /// The binding that leads to it.
     OrderBinding,
@@ -100,8 +101,8 @@ pub fn schedule(seed: u64, within: Duration) -> Vec<Planned> {
         let at = Duration::from_millis(rng.u64(100..within.as_millis() as u64));
         let lasts = Duration::from_millis(match fault {
             Fault::CrashAt(..) => rng.u64(500..2_500),
+            Fault::AskBack(_) | Fault::Delete(Deletion::OrderQueue) => rng.u64(200..1_500),
             Fault::Delete(_) | Fault::Wire(_, _, Trouble::Cut) => 0,
-            Fault::AskBack(_) => rng.u64(200..1_500),
             Fault::Freeze(_) if rng.u32(..4) == 0 => rng.u64(2_000..6_000),
             _ => rng.u64(50..2_000),
         });
@@ -238,6 +239,9 @@ impl fmt::Display for Fault {
             }
             Self::KillBackend(backend) => write!(f, "kill -9 {backend:?}"),
             Self::PauseBackend(backend) => write!(f, "freeze {backend:?}"),
+            Self::Delete(Deletion::OrderQueue) => {
+                write!(f, "consumers freeze, and then the order queue is deleted")
+            }
             Self::Delete(deletion) => write!(f, "delete at the broker: {deletion:?}"),
             Self::Alarm => write!(f, "memory alarm at the broker"),
             Self::AskBack(holds) => {
@@ -288,7 +292,7 @@ mod tests {
             "RabbitMq: LoseAnswers",
             "kill -9 RabbitMq",
             "freeze Ledger",
-            "OrderQueue",
+            "the order queue is deleted",
             "OrderBinding",
             "alarm",
             "compensations overtake",

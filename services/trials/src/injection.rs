@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use tokio::time::{sleep, sleep_until, timeout};
 
-use crate::faults::{Backend, Fault, Planned, Trouble};
+use crate::faults::{Backend, Deletion, Fault, Planned, Trouble};
 use crate::grounds::Grounds;
 use crate::line::Service;
 use crate::meddler::Meddler;
@@ -48,6 +48,12 @@ impl Site {
         self.fleet.every(|process| process.heal()).await;
     }
 
+    async fn delete(&self, deletion: Deletion) -> Result<(), String> {
+        let (namespace, partition) = (self.namespace.clone(), self.partition);
+        let delete = move |grounds: &Grounds| grounds.delete(&namespace, partition, deletion);
+        self.grounds.does(delete).await.map_err(told)
+    }
+
     async fn consumers(&self, act: fn(&Process)) {
         let act = move |process: &Process| {
             if process.member.service == Service::Consumer {
@@ -74,13 +80,11 @@ impl Site {
                 return grounds.does(move |grounds| grounds.kill(backend)).await.map_err(told);
             }
             Fault::PauseBackend(backend) => grounds.does(move |g| g.pause(backend)).await,
-            Fault::Delete(deletion) => {
-                let (namespace, partition) = (self.namespace.clone(), self.partition);
-                let delete = move |g: &Grounds| g.delete(&namespace, partition, deletion);
-                return grounds.does(delete).await.map_err(told);
+            Fault::Delete(Deletion::OrderQueue) | Fault::AskBack(_) => {
+                self.consumers(|consumer| consumer.freeze()).await;
             }
+            Fault::Delete(deletion) => return self.delete(deletion).await,
             Fault::Alarm => return grounds.does(|grounds| grounds.alarm(true)).await.map_err(told),
-            Fault::AskBack(_) => self.consumers(|consumer| consumer.freeze()).await,
         }
         Ok(())
     }
@@ -99,6 +103,11 @@ impl Site {
                 return grounds.does(move |grounds| grounds.restart(backend)).await.map_err(told);
             }
             Fault::PauseBackend(backend) => grounds.does(move |g| g.resume(backend)).await,
+            Fault::Delete(Deletion::OrderQueue) => {
+                let deleted = self.delete(Deletion::OrderQueue).await;
+                self.consumers(|consumer| consumer.thaw()).await;
+                return deleted;
+            }
             Fault::Delete(_) => {}
             Fault::AskBack(_) => self.consumers(|consumer| consumer.thaw()).await,
             Fault::Alarm => {
