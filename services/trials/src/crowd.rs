@@ -86,16 +86,15 @@ pub async fn buy_all(scene: &Scene, wishes: &[Wish], begun: Instant) -> Vec<Hear
     join_all(buying).await.into_iter().flat_map(|heard| heard.expect("no buyer panics")).collect()
 }
 
-/// Asks once more how every purchase stands, at every ingress, and repeats those that somebody
-/// waited for.
+/// Asks once more how every purchase stands, at every ingress, and repeats those that are known. A
+/// refused one is left alone: its key may still buy, if something was given back since.
 pub async fn ask_everybody(scene: &Scene, wishes: &[Wish]) -> Vec<Heard> {
     let asking = wishes.iter().enumerate().map(|(number, wish)| {
         let mut visit = Visit::of(scene, &wish.purchase, number);
-        let stays = !matches!(wish.manner, Manner::Leaves(_));
         async move {
             for _ in 0..visit.scene.ingresses.len() {
-                visit.ask_until_told(Asked::HowItStands).await;
-                if stays {
+                let stands = visit.ask_until_told(Asked::HowItStands).await;
+                if stands.is_some_and(|answer| answer.status == 200) {
                     visit.ask_until_told(Asked::ToBuy).await;
                 }
                 visit.turn();
