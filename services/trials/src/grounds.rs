@@ -21,6 +21,8 @@ type Done = Result<(), StackError>;
 impl Grounds {
     pub fn start(dir: &Path) -> Result<Self, StackError> {
         let stack = Stack::start(dir, &|_| ())?;
+        // What Redis forgets when it is killed while the disk is busy is another trial.
+        stack.redis.write_before_answering()?;
         let endpoints = stack.endpoints().clone();
         let Stack { redis, rabbitmq, postgres, .. } = stack;
         let (redis, rabbitmq) = (Mutex::new(redis), Mutex::new(rabbitmq));

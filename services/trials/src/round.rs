@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use shared::domain::{Books, broken_laws, partition};
 use shared::ledger::Ledger;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::auditor::{Auditor, Purchase, Tally, Terms};
 use crate::crowd::{Scene, Wish, ask_everybody, buy_all, wishes};
@@ -24,6 +26,9 @@ const LIMIT: u64 = 4;
 
 /// How long after everything is whole again every purchase must be final and nothing held.
 pub const SETTLED_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long the last question to everybody may take; nothing is broken then.
+const JUDGED_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often it is asked whether something is still held.
 const POLL: Duration = Duration::from_millis(25);
@@ -104,6 +109,7 @@ impl Plan {
             ingresses: site.fleet.ingresses(),
             enough: CancellationToken::new(),
         };
+        let judging = Scene { enough: CancellationToken::new(), ..scene.clone() };
         let opened = Instant::now();
         let crowd = {
             let (scene, wishes) = (scene.clone(), wishes.clone());
@@ -113,16 +119,12 @@ impl Plan {
         site.heal().await;
         let healed = Instant::now();
 
-        let alarm = scene.enough.clone();
-        let bound = tokio::spawn(async move {
-            tokio::time::sleep(SETTLED_WITHIN).await;
-            alarm.cancel();
-        });
+        let _bound = cancel_after(SETTLED_WITHIN, scene.enough.clone());
         let mut heard = crowd.await.expect("no buyer panics");
         violations.extend(until_nothing_is_held(&line, &sale.item, healed).await);
         let settled_after = healed.elapsed();
-        heard.extend(ask_everybody(&scene, &wishes).await);
-        bound.abort();
+        let _bound = cancel_after(JUDGED_WITHIN, judging.enough.clone());
+        heard.extend(ask_everybody(&judging, &wishes).await);
 
         let auditor = Auditor::new(terms, heard, site.meddler.asked_back());
         violations.extend(auditor.judge());
@@ -140,6 +142,14 @@ impl Plan {
     }
 }
 
+/// Dropping it lets the token live.
+fn cancel_after(bound: Duration, token: CancellationToken) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        sleep(bound).await;
+        token.cancel();
+    }))
+}
+
 async fn until_nothing_is_held(
     line: &Line,
     item: &shared::domain::ItemId,
@@ -153,7 +163,7 @@ async fn until_nothing_is_held(
         if healed.elapsed() > SETTLED_WITHIN {
             return Some(format!("{held} holds are held {SETTLED_WITHIN:?} after the last fault"));
         }
-        tokio::time::sleep(POLL).await;
+        sleep(POLL).await;
     }
 }
 
