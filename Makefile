@@ -4,7 +4,7 @@
 CARGO ?= cargo
 LASTUNIT = $(CARGO) run --quiet --package cli --
 
-.PHONY: help demo test lint up down backends
+.PHONY: help demo test soak lint up down backends
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -15,6 +15,9 @@ demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alo
 test: backends  ## Run every test on a private stack
 	$(CARGO) build --workspace --all-targets
 	$(LASTUNIT) stack exec --fresh --dir .lastunit/test -- $(CARGO) test --workspace
+
+soak: backends  ## Sell while everything fails, and judge every round (ROUNDS=20 SEED=1 ARGS="--buyers 200")
+	$(CARGO) run --package trials --bin trial -- soak --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(ARGS)
 
 lint:  ## Formatting, clippy with warnings as errors, and the rules of the house
 	$(CARGO) fmt --all --check

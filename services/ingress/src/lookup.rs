@@ -39,12 +39,11 @@ impl Lookup {
         request_id: RequestId,
     ) -> Result<Option<Standing>, LookupError> {
         let bucket = Bucket::home(item, buyer, BUCKETS_PER_ITEM);
-        let in_redis = self.stock.find_hold(&bucket, request_id).await;
-        if let Ok(lookup) = &in_redis
-            && let Some(hold) = &lookup.hold
-        {
-            let decided = hold.standing.decided();
-            let standing = Standing { quantity: hold.quantity, decided };
+        // Without Redis nothing is said, although the ledger may know more: what it has decided and
+        // Redis has not heard of yet would look undecided again as soon as Redis is back.
+        let lookup = self.stock.find_hold(&bucket, request_id).await?;
+        if let Some(hold) = lookup.hold {
+            let standing = Standing { quantity: hold.quantity, decided: hold.standing.decided() };
             return Ok((hold.buyer == *buyer).then_some(standing));
         }
         if let Some(order) = self.ledger.find_order(request_id).await? {
@@ -52,6 +51,6 @@ impl Lookup {
             let standing = Standing { quantity: order.quantity, decided: Some(order.state) };
             return Ok(same.then_some(standing));
         }
-        if in_redis?.live { Ok(None) } else { Err(LookupError::NotLive) }
+        if lookup.live { Ok(None) } else { Err(LookupError::NotLive) }
     }
 }

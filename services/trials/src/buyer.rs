@@ -67,11 +67,16 @@ impl Buyer {
         }
     }
 
-    /// Asks for something as this buyer.
+    /// Asks for something as this buyer, and expects to be answered.
     pub async fn get(&mut self, path: &str) -> Answer {
+        self.try_get(path).await.expect("an answer")
+    }
+
+    /// Asks for something as this buyer.
+    pub async fn try_get(&mut self, path: &str) -> Result<Answer, NoAnswer> {
         let headers = [("x-buyer-id", self.name.as_str())];
         let answer = self.client.send(Method::GET, path, &headers, Vec::new()).await;
-        answer.map(Answer::from).expect("an answer")
+        answer.map(Answer::from)
     }
 
     /// Looks an order up.

@@ -9,10 +9,30 @@
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`until`] | waiting for a condition, with a bound |
+//!
+//! The soak lets services run as processes and everything fail, with the binary `trial`:
+//!
+//! | file | what it is |
+//! |---|---|
+//! | [`faults`] | what goes wrong and when, by a seed |
+//! | [`grounds`], [`processes`] | the backends and the services that it happens to |
+//! | [`injection`], [`meddler`] | let it happen |
+//! | [`crowd`] | who buys meanwhile, and what they hear |
+//! | [`auditor`] | judges by nothing but what was asked and answered |
+//! | [`round`], [`soak`] | a sale with its verdict; one after the other |
 
+pub mod auditor;
 pub mod buyer;
+pub mod crowd;
+pub mod faults;
+pub mod grounds;
+pub mod injection;
 pub mod line;
+pub mod meddler;
 pub mod messages;
+pub mod processes;
 pub mod proxy;
+pub mod round;
+pub mod soak;
 pub mod stack;
 pub mod until;

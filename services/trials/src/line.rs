@@ -31,6 +31,29 @@ pub enum Service {
     Reconciler,
 }
 
+impl Service {
+    /// Runs it until it is told to stop.
+    pub async fn run(self, config: &Config, shutdown: Shutdown) -> Result<(), String> {
+        let told = |error: &dyn std::error::Error| error.to_string();
+        match self {
+            Self::Ingress => ingress::run(config, shutdown).await.map_err(|e| told(&e)),
+            Self::Consumer => consumer::run(config, shutdown).await.map_err(|e| told(&e)),
+            Self::Compensator => compensator::run(config, shutdown).await.map_err(|e| told(&e)),
+            Self::Reconciler => reconciler::run(config, shutdown).await.map_err(|e| told(&e)),
+        }
+    }
+
+    /// What it is called on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ingress",
+            Self::Consumer => "consumer",
+            Self::Compensator => "compensator",
+            Self::Reconciler => "reconciler",
+        }
+    }
+}
+
 /// A world and what runs in it. What is not stopped ends with the test's runtime, as by a crash.
 pub struct Line {
     pub config: Config,
@@ -117,17 +140,7 @@ impl Line {
     pub fn start_with(&mut self, service: Service, config: Config) {
         let shutdown = Shutdown::default();
         let theirs = shutdown.clone();
-        let run = tokio::spawn(async move {
-            let told = |error: &dyn std::error::Error| error.to_string();
-            match service {
-                Service::Ingress => ingress::run(&config, theirs).await.map_err(|e| told(&e)),
-                Service::Consumer => consumer::run(&config, theirs).await.map_err(|e| told(&e)),
-                Service::Compensator => {
-                    compensator::run(&config, theirs).await.map_err(|e| told(&e))
-                }
-                Service::Reconciler => reconciler::run(&config, theirs).await.map_err(|e| told(&e)),
-            }
-        });
+        let run = tokio::spawn(async move { service.run(&config, theirs).await });
         self.running.push(Running { service, shutdown, run });
     }
 
@@ -269,7 +282,7 @@ pub fn now() -> SystemTime {
 
 /// Below the ports that the system gives to connections and below those of private backends, so
 /// that nobody takes it before the service does. Each test binary begins somewhere else.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 9_000;
     static TAKEN: AtomicU16 = AtomicU16::new(0);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shared::devstack::{RabbitMq, Redis, Stack};
 use uuid::Uuid;
@@ -12,11 +12,16 @@ use uuid::Uuid;
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Self {
+    /// An empty one.
+    pub fn create() -> Self {
         let name = format!("lastunit-trials-{}", Uuid::new_v4().simple());
         let dir = std::env::temp_dir().join(name);
         fs::create_dir(&dir).expect("a directory of its own");
         Self(dir.canonicalize().expect("the directory that was just created"))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 
@@ -37,7 +42,7 @@ pub struct Own<T> {
 /// thread.
 pub fn own_stack() -> Own<Stack> {
     tokio::task::block_in_place(|| {
-        let scratch = Scratch::new();
+        let scratch = Scratch::create();
         let backend = Stack::start(&scratch.0, &|_| ()).expect("a stack of its own");
         Own { backend, _scratch: scratch }
     })
@@ -55,7 +60,7 @@ pub fn own_rabbitmq() -> Own<RabbitMq> {
 /// An empty Redis of the test's own; starts in a few milliseconds.
 pub fn own_redis() -> Own<Redis> {
     tokio::task::block_in_place(|| {
-        let scratch = Scratch::new();
+        let scratch = Scratch::create();
         let backend = Redis::start(&scratch.0).expect("a Redis of its own");
         Own { backend, _scratch: scratch }
     })

@@ -43,6 +43,9 @@ pub enum StackError {
     )]
     Silent { backend: &'static str, seconds: u64, last: String, log: PathBuf, tail: String },
 
+    #[error("{backend} did not {told}: {reason}")]
+    Disobeyed { backend: &'static str, told: &'static str, reason: String },
+
     #[error("found no free loopback port from {first} to {last}; are very many stacks running?")]
     NoPort { first: u16, last: u16 },
 

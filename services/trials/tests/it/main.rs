@@ -15,5 +15,6 @@ mod outages;
 mod overdue;
 mod repeats;
 mod sales;
+mod soak;
 mod stopping;
 mod windows;

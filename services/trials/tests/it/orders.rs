@@ -4,7 +4,9 @@ use shared::domain::ItemId;
 use trials::buyer::Buyer;
 use trials::line::{Line, Service, limited, sale};
 use trials::messages::request_id;
+use trials::proxy::Proxy;
 use trials::stack::own_redis;
+use trials::until::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_is_shown_to_its_buyer_only() {
@@ -40,6 +42,43 @@ async fn an_order_is_shown_to_its_buyer_only() {
     ann.order("shoe", never).await.assert_problem(404, "unknown_order", Some("request_id"));
     let nonsense = ann.get("/v1/items/shoe/orders/nonsense").await;
     nonsense.assert_problem(400, "invalid_request_id", Some("request_id"));
+    line.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_was_told_the_final_state_is_never_told_reserved_again() {
+    let mut line = Line::new().await;
+    line.sell(&sale("shoe", 5)).await;
+    let (mut of_ingress, mut of_consumer) = (line.config.clone(), line.config.clone());
+    let ingress_wire = Proxy::to(&line.config.redis.url).await;
+    let consumer_wire = Proxy::to(&line.config.redis.url).await;
+    of_ingress.redis.url = of_ingress.redis.url.with_address(ingress_wire.address());
+    of_consumer.redis.url = of_consumer.redis.url.with_address(consumer_wire.address());
+    let address = line.ingress_with(of_ingress).await;
+    // The ledger decides, and Redis does not hear of it.
+    consumer_wire.refuse();
+    line.start_with(Service::Consumer, of_consumer);
+    let mut ann = Buyer::new(address, "ann");
+    let bought = ann.buy("shoe", "key-1", 1).await;
+    until("the ledger has decided", async || {
+        line.ledger.find_order(bought.request_id()).await.expect("the ledger")
+    })
+    .await;
+
+    ingress_wire.refuse();
+    let without_redis = ann.get(&bought.location()).await;
+    ingress_wire.recover();
+    let with_redis = until("ingress sees Redis again", async || {
+        Some(ann.get(&bought.location()).await).filter(|answer| answer.status == 200)
+    })
+    .await;
+    assert_eq!(with_redis.text("status"), "reserved");
+    without_redis.assert_problem(503, "not_ready", None);
+
+    consumer_wire.recover();
+    line.start(Service::Consumer);
+    line.start(Service::Reconciler);
+    assert_eq!(ann.final_state(&bought).await, "confirmed");
     line.stop_all().await;
 }
 

@@ -187,7 +187,10 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     until_decided(&mut ann, "rabbitmq-again").await;
     crowd.until_more().await;
 
-    block_in_place(|| redis.kill().expect("killed"));
+    block_in_place(|| {
+        redis.write_before_answering().expect("obeyed");
+        redis.kill().expect("killed");
+    });
     until_told(&mut ann, "redis", "Redis").await;
     block_in_place(|| redis.restart().expect("Redis"));
     write_before_answering(redis);

@@ -1,0 +1,117 @@
+//! `trial`: a service with crash points, or the soak. Never shipped.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Parser, ValueEnum};
+use shared::config::{Sources, load};
+use shared::shutdown::Shutdown;
+use trials::line::Service;
+use trials::soak::{Soak, Soaked, usual_dir};
+
+/// Trials of the whole line.
+#[derive(Debug, Parser)]
+#[command(max_term_width = 100)]
+enum Args {
+    /// Run one service as `lastunit` does, with crash points compiled in (CRASH_AT=point:times)
+    Service(ServiceArgs),
+    /// Sell again and again while processes, backends and wires fail, and judge every round
+    ///
+    /// Exit status 0 only if no round broke a law.
+    Soak(SoakArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ServiceArgs {
+    service: ServiceName,
+    /// When the reconciler first looks at an unfinished hold; less than a deployment may set
+    #[arg(long, value_name = "MILLISECONDS")]
+    first_look_ms: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ServiceName {
+    Ingress,
+    Consumer,
+    Compensator,
+    Reconciler,
+}
+
+#[derive(Debug, clap::Args)]
+struct SoakArgs {
+    #[arg(long, default_value_t = 20)]
+    rounds: u64,
+    /// Seed of the first round; each further round has the next
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Buyers in each round [default: 60 to 120, by the seed]
+    #[arg(long)]
+    buyers: Option<u32>,
+    /// How long a round's sale lasts, and its faults
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(500..))]
+    lasts_ms: u32,
+    /// When reconcilers first look at an unfinished hold
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_000)]
+    first_look_ms: u32,
+    /// For the backends, and for the logs of rounds that went wrong [default: .lastunit/soak]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("trial: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let code = match args {
+        Args::Service(args) => runtime.block_on(serve(args)),
+        Args::Soak(args) => runtime.block_on(soak(args)),
+    };
+    // Whatever an interrupted soak left running ends here, before this process does.
+    runtime.shutdown_timeout(Duration::from_secs(10));
+    code
+}
+
+async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let mut config = load(Sources { environment, ..Sources::default() })?;
+    shared::telemetry::init(&config.log)?;
+    if let Some(first_look_ms) = args.first_look_ms {
+        config.redis.first_look_ms = first_look_ms;
+    }
+    let service = match args.service {
+        ServiceName::Ingress => Service::Ingress,
+        ServiceName::Consumer => Service::Consumer,
+        ServiceName::Compensator => Service::Compensator,
+        ServiceName::Reconciler => Service::Reconciler,
+    };
+    let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
+    service.run(&config, shutdown).await.map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn soak(args: SoakArgs) -> anyhow::Result<ExitCode> {
+    let soak = Soak {
+        rounds: args.rounds,
+        seed: args.seed,
+        buyers: args.buyers,
+        lasts: Duration::from_millis(args.lasts_ms.into()),
+        first_look: Duration::from_millis(args.first_look_ms.into()),
+        program: std::env::current_exe().context("cannot find this program")?,
+        dir: args.dir.unwrap_or_else(usual_dir),
+    };
+    let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
+    Ok(match soak.run(&shutdown).await.map_err(anyhow::Error::msg)? {
+        Soaked::Clean => ExitCode::SUCCESS,
+        Soaked::Violated(_) | Soaked::Interrupted => ExitCode::FAILURE,
+    })
+}
