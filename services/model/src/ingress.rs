@@ -3,7 +3,7 @@
 use crate::errand::Errand;
 use crate::protections::Protection::{HoldStaysOnUnknown, ReplayAfterConfirm, RepublishStoredId};
 use crate::scenario::Fault;
-use crate::state::{Class, NUMBERS, REQUESTS, Reservation, State};
+use crate::state::{Class, ENOUGH_FRESH, REQUESTS, Reservation, State};
 use crate::step::Steps;
 use crate::stock::{self, Reserved};
 
@@ -45,7 +45,7 @@ fn post(at: &mut Steps<'_>, request: usize) {
 
 /// The hold is there and not settled: it is published again.
 fn repeat(at: &mut Steps<'_>, mut next: State, stored: Reservation) {
-    let fresh = !at.has(RepublishStoredId) && next.minted[stored.index()] < NUMBERS;
+    let fresh = !at.has(RepublishStoredId) && next.minted[stored.index()] < ENOUGH_FRESH;
     let of = if fresh { next.mint(stored.index()) } else { stored };
     if !at.has(ReplayAfterConfirm) {
         next.told[stored.index()] = true;

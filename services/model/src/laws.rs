@@ -36,9 +36,7 @@ impl fmt::Display for Law {
             }
             Self::FinalStateChanged => "a final state is not the ledger's, or changed",
             Self::PromiseLost => "nothing leads on from a 202: no order, no message, no hold",
-            Self::PromiseBroken => {
-                "a buyer who was told 202 is rejected, although nothing was lost"
-            }
+            Self::PromiseBroken => "a buyer who was told 202 is rejected",
             Self::BooksDiffer => "Redis sells and holds other units than the ledger has left",
             Self::TotalsDiffer => "a buyer's total in Redis is not what the buyer holds and has",
         })
@@ -94,9 +92,7 @@ fn between_both(
     if state.told[request] && !leads_on(state, request, protections) {
         broken.push(Law::PromiseLost);
     }
-    let generous = scenario.drifts.iter().any(|drift| *drift > 0);
-    let kept = (scenario.conserves() || scenario.drained) && !generous;
-    if kept && state.told[request] && order.class == Class::Rejected {
+    if scenario.promises && state.told[request] && order.class == Class::Rejected {
         broken.push(Law::PromiseBroken);
     }
 }

@@ -5,7 +5,7 @@
 //! ([`scenario`], [`scenarios`]); what can happen in them (the scripts [`stock`], the transactions
 //! [`ledger`], the processes [`ingress`], [`consumer`], [`compensator`], [`reconciler`],
 //! [`warming`], [`correction`], and [`mishaps`]); what must hold ([`laws`]); the rules that can be
-//! switched off ([`protections`]); the search ([`search`], [`seen`]); its words ([`report`]).
+//! switched off ([`protections`]) and what shows that each is needed ([`shown`]); the search ([`search`], [`seen`]); its words ([`report`]).
 //!
 //! The model is written from the protocol, not from the code: it shares nothing with what it
 //! checks. A change of a script or of the order of two steps belongs in both.
@@ -25,6 +25,7 @@ pub mod scenario;
 pub mod scenarios;
 pub mod search;
 pub mod seen;
+pub mod shown;
 pub mod state;
 pub mod step;
 pub mod stock;

@@ -6,14 +6,15 @@ use std::time::Instant;
 use model::protections::{Protection, Protections};
 use model::scenario::Scenario;
 use model::search::search;
-use model::{report, scenarios};
+use model::{report, scenarios, shown};
 
 const HELP: &str = "\
-Usage: model [--scenario NAME] [--without RULE[,RULE]] [--singles] [--pairs] [--list]
+Usage: model [--scenario NAME] [--without RULE[,RULE]] [--rules] [--singles] [--pairs] [--list]
              [--faults N] [--losses N]
 
   --scenario NAME   search only this scenario
   --without RULES   switch rules off and show the shortest history that goes wrong
+  --rules           for each rule that is needed, the shortest history that shows why
   --singles         switch each rule off alone, in every scenario
   --pairs           of the rules that no scenario misses alone, switch off every two
   --list            name the scenarios and the rules
@@ -46,6 +47,8 @@ fn main() -> ExitCode {
         println!("{HELP}");
     } else if has("--list") {
         list();
+    } else if has("--rules") {
+        rules();
     } else if has("--singles") {
         singles(&chosen);
     } else if has("--pairs") {
@@ -84,10 +87,19 @@ fn is_right(scenario: &Scenario, protections: Protections) -> bool {
     outcome.finding.is_none()
 }
 
+fn rules() {
+    for shown in shown::ALL {
+        println!("without {:?}", shown.without);
+        if let Some(finding) = shown.search().finding {
+            print!("{}", report::history(shown.scenario, &finding));
+        }
+    }
+}
+
 fn singles(chosen: &[Scenario]) {
     for rule in Protection::ALL {
         println!("without {rule}:");
-        show_shortest(chosen, Protections::ALL.without(*rule));
+        show(chosen, Protections::ALL.without(*rule));
     }
 }
 
@@ -104,17 +116,18 @@ fn pairs(chosen: &[Scenario]) {
     for (at, one) in spare.iter().enumerate() {
         for other in &spare[at + 1..] {
             println!("without {one} and {other}:");
-            show_shortest(chosen, Protections::ALL.without(*one).without(*other));
+            show(chosen, Protections::ALL.without(*one).without(*other));
         }
     }
 }
 
-fn show_shortest(chosen: &[Scenario], protections: Protections) {
-    let found = chosen.iter().filter_map(|scenario| {
+/// The first scenario that misses the rules, smallest first.
+fn show(chosen: &[Scenario], protections: Protections) {
+    let found = chosen.iter().find_map(|scenario| {
         let finding = search(scenario, protections).finding?;
         Some((scenario, finding))
     });
-    match found.min_by_key(|(_, finding)| finding.trace.len()) {
+    match found {
         Some((scenario, finding)) => print!("{}", report::history(scenario, &finding)),
         None => println!("  nothing goes wrong"),
     }

@@ -2,7 +2,7 @@
 
 use crate::errand::Errand;
 use crate::protections::Protection::{LookSettles, ReconcilerComparesIds, RepublishStoredId};
-use crate::state::{Class, HoldState, NUMBERS, Order, REQUESTS, Reservation};
+use crate::state::{Class, ENOUGH_FRESH, HoldState, Order, REQUESTS, Reservation};
 use crate::step::Steps;
 use crate::stock::{confirm, restore, seen};
 
@@ -44,6 +44,8 @@ fn look(at: &mut Steps<'_>, of: Reservation) {
         publish_again(at, of);
     } else if at.has(LookSettles) {
         settle(at, of, order);
+    } else {
+        at.work("the reconciler leaves the hold alone", Some(of), next);
     }
 }
 
@@ -57,7 +59,7 @@ fn publish_again(at: &mut Steps<'_>, of: Reservation) {
     }
     if at.has(RepublishStoredId) {
         next.bag.publish(Errand::Message(of));
-    } else if next.minted[of.index()] < NUMBERS {
+    } else if next.minted[of.index()] < ENOUGH_FRESH {
         let fresh = next.mint(of.index());
         next.bag.publish(Errand::Message(fresh));
     }

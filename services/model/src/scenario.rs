@@ -56,8 +56,12 @@ pub struct Scenario {
     pub most_faults: u8,
     pub loss: Loss,
     pub losses: u8,
+    /// The other server is empty when it takes over, instead of late.
+    pub stranger: bool,
     /// A warm-up waits until nothing is in the queue.
     pub drained: bool,
+    /// Nobody who was told 202 is rejected here.
+    pub promises: bool,
     /// Overdue holds are looked at.
     pub reconciler: bool,
     /// Corrections that may be under way at once.
@@ -110,7 +114,7 @@ impl Scenario {
         State {
             redis,
             other: Redis::default(),
-            other_lags: false,
+            other_lags: self.stranger,
             server: 0,
             ledger,
             bag: Bag::EMPTY,

@@ -10,7 +10,10 @@ pub const BUYERS: usize = 2;
 /// Reconcilers that correct at the same time: one that was believed dead, and its successor.
 pub const RUNS: usize = 2;
 /// Most reservation ids of one request. Going over it is a panic, never a silent bound.
-pub const NUMBERS: u8 = 5;
+pub const NUMBERS: u8 = 7;
+/// Without the rule that a hold keeps its id, only requests with fewer ids than this get fresh ones:
+/// there would be no end of them.
+pub const ENOUGH_FRESH: u8 = 3;
 
 /// A reservation id: the `number`-th taking of stock for a request, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,7 +71,7 @@ pub struct Redis {
     /// Which run froze it; 0 for none. It stands for the freeze token and the fence together.
     pub freeze: u8,
     /// For the laws only: the reservations whose units went back since the warm-up.
-    pub given_back: u16,
+    pub given_back: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -138,8 +141,8 @@ impl Reservation {
     }
 
     /// Its bit in `given_back`.
-    pub fn bit(self) -> u16 {
-        1 << (u16::from(self.request) * u16::from(NUMBERS) + u16::from(self.number) - 1)
+    pub fn bit(self) -> u32 {
+        1 << (self.request * NUMBERS + self.number - 1)
     }
 }
 
