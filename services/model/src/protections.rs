@@ -33,7 +33,7 @@ protections! {
     CorrectUnderFreeze "a correction acts only while its own freeze lasts",
     RedisBeforeLedger "a correction reads Redis before the ledger",
     CompensatorRefuses "the compensator refuses to restore what the ledger has sold",
-    DuplicateRepeats "a duplicate message repeats what follows the stored decision",
+    DuplicateRepeats "a decision that is found again is followed up",
     LookSettles "the reconciler settles overdue holds that are decided",
     RestoreComparesIds "restore acts only on the hold of its own reservation id",
     ConfirmComparesIds "confirm acts only on the hold of its own reservation id",

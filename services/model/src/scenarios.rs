@@ -38,6 +38,7 @@ pub const ALL: &[Scenario] = &[
     FAILOVER,
     THERE_AND_BACK,
     REPLACED,
+    LIMIT_EMPTIED,
     EMPTIED,
 ];
 
@@ -107,6 +108,8 @@ pub const LIMIT_EMPTIED: Scenario = Scenario {
     total: 2,
     limit: Some(1),
     requests: &[buys(0, 2), buys(0, 1)],
+    faults: &[],
+    most_faults: 0,
     ..EMPTIED
 };
 

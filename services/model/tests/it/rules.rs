@@ -1,6 +1,9 @@
 //! One test a rule: what goes wrong without it.
 
 use model::protections::Protection::{self, *};
+use model::protections::Protections;
+use model::scenarios::DRAINED;
+use model::search::search;
 use model::{report, shown};
 
 #[track_caller]
@@ -101,8 +104,11 @@ fn without_looks_that_settle_a_skipped_confirm_stays_for_ever() {
     is_shown(&[LookSettles]);
 }
 
-/// Each of the two finishes what the other leaves; a consumer may even never follow its commits up.
+/// Each of the two finishes what the other leaves; alone, either may be missing in this world.
 #[test]
 fn without_the_consumers_follow_up_and_the_reconcilers_a_decided_hold_stays_for_ever() {
     is_shown(&[DuplicateRepeats, LookSettles]);
+    for one in [DuplicateRepeats, LookSettles] {
+        assert!(search(&DRAINED, Protections::ALL.without(one)).finding.is_none(), "{one}");
+    }
 }
