@@ -40,9 +40,15 @@ fn tell(winner: &Reservation, reply: &ConfirmReply) {
         ConfirmReply::Unseen => {
             tracing::warn!(%request_id, %item, "confirmed an order whose hold Redis had lost");
         }
+        ConfirmReply::Conflict { state, reservation_id }
+            if *reservation_id != winner.reservation_id =>
+        {
+            tracing::warn!(%request_id, %item, %state, %reservation_id,
+                "an order is confirmed; its request's record belongs to a surplus reservation");
+        }
         ConfirmReply::Conflict { state, reservation_id } => {
             tracing::error!(%request_id, %item, %state, %reservation_id,
-                "an order is confirmed, but its hold in Redis is another or was restored");
+                "an order is confirmed, but its hold was restored");
         }
     }
 }

@@ -26,6 +26,14 @@ pub const FLEET: [Member; 7] = [
     Member { name: "reconciler-2", service: Service::Reconciler },
 ];
 
+impl Member {
+    /// The first of a kind.
+    pub fn first(service: Service) -> Self {
+        let of_that_kind = FLEET.into_iter().find(|member| member.service == service);
+        of_that_kind.expect("the fleet has every service")
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
     Redis,
@@ -157,7 +165,7 @@ fn any_trouble(rng: &mut Rng) -> Trouble {
 }
 
 /// The crash points that a service passes in a sale.
-fn crash_points(service: Service) -> &'static [&'static str] {
+pub fn crash_points(service: Service) -> &'static [&'static str] {
     match service {
         Service::Ingress => &["ingress.asked", "ingress.reserved", "ingress.published"],
         Service::Consumer => &[

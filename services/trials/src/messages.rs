@@ -8,7 +8,7 @@ use shared::domain::{
     partition,
 };
 use shared::queue::{Deliveries, Outgoing, PublishOutcome, Publisher, Queue, Route};
-use shared::stock::Bucket;
+use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -164,4 +164,28 @@ pub async fn reservation_of(line: &Line, item: &ItemId, buyer: &str, key: &str) 
     reservation.reservation_id = hold.reservation_id;
     reservation.quantity = hold.quantity;
     reservation
+}
+
+/// Takes stock as ingress does, and then nothing more, as if ingress had died.
+pub async fn hold(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reservation {
+    let made = reservation(item, buyer, key, 1);
+    let request = ReserveRequest {
+        request_id: made.request_id,
+        reservation_id: made.reservation_id,
+        buyer: made.buyer.clone(),
+        quantity: made.quantity,
+    };
+    let bucket = Bucket { item: item.clone(), number: 0 };
+    let layout = Layout { epoch: 1, buckets: 1 };
+    let reserved = until("stock is taken", async || {
+        line.stock.reserve(&bucket, layout, std::slice::from_ref(&request)).await.ok()
+    })
+    .await;
+    match reserved {
+        Reserved::Answered(mut replies) => match replies.remove(0) {
+            ReserveReply::Held(reservation) => reservation,
+            other => panic!("stock is held: {other:?}"),
+        },
+        moved => panic!("the layout is known: {moved:?}"),
+    }
 }

@@ -173,6 +173,12 @@ impl Process {
         }
     }
 
+    /// Does it not run, or not any more?
+    pub fn has_ended(&self) -> bool {
+        self.look();
+        self.state().running.is_none()
+    }
+
     /// kill -9.
     pub fn kill(&self) {
         self.look();

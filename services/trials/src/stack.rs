@@ -51,7 +51,7 @@ pub fn own_stack() -> Own<Stack> {
 /// A RabbitMQ of the test's own; takes as long as a stack.
 pub fn own_rabbitmq() -> Own<RabbitMq> {
     tokio::task::block_in_place(|| {
-        let scratch = Scratch::new();
+        let scratch = Scratch::create();
         let backend = RabbitMq::start(&scratch.0).expect("a RabbitMQ of its own");
         Own { backend, _scratch: scratch }
     })

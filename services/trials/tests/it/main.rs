@@ -1,6 +1,7 @@
 //! The product as its buyers and operators meet it, on real backends, theme by theme.
 
 mod broker_trouble;
+mod crashes;
 mod damages;
 mod hang_ups;
 mod hopeless;

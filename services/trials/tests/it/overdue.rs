@@ -2,40 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use shared::domain::{ItemId, OrderState, Reason, Reservation};
+use shared::domain::{OrderState, Reason, Reservation};
 use shared::queue::ready_messages;
-use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved};
+use shared::stock::Bucket;
 use trials::buyer::{Buyer, at_once};
 use trials::line::{Line, Service, limited, sale};
-use trials::messages::{Placed, reservation};
+use trials::messages::{Placed, hold, reservation};
 use trials::until::until;
 
 /// Short, so that nobody waits for half a minute.
 const SOON: Duration = Duration::from_millis(200);
-
-/// Takes stock as ingress does, and then nothing more, as if ingress had died.
-async fn hold(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reservation {
-    let made = reservation(item, buyer, key, 1);
-    let request = ReserveRequest {
-        request_id: made.request_id,
-        reservation_id: made.reservation_id,
-        buyer: made.buyer.clone(),
-        quantity: made.quantity,
-    };
-    let bucket = Bucket { item: item.clone(), number: 0 };
-    let layout = Layout { epoch: 1, buckets: 1 };
-    let reserved = until("stock is taken", async || {
-        line.stock.reserve(&bucket, layout, std::slice::from_ref(&request)).await.ok()
-    })
-    .await;
-    match reserved {
-        Reserved::Answered(mut replies) => match replies.remove(0) {
-            ReserveReply::Held(reservation) => reservation,
-            other => panic!("stock is held: {other:?}"),
-        },
-        moved => panic!("the layout is known: {moved:?}"),
-    }
-}
 
 async fn state_of(line: &Line, reservation: &Reservation) -> Option<OrderState> {
     let order = line.ledger.find_order(reservation.request_id).await.expect("the ledger");
