@@ -11,7 +11,7 @@ CREATE TABLE items (
     -- When the newest reservation that has been decided was reserved: tells a message that still
     -- waits in its queue from one that got lost.
     decided_until   timestamptz NOT NULL DEFAULT '-infinity',
-    -- Counts every change of the row.
+    -- Counts changes of the terms and of what is left.
     version         bigint NOT NULL DEFAULT 1,
     -- When the terms of the sale last changed. Sold stock leaves it alone, so that selling never
     -- touches the index.
