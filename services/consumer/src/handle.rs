@@ -58,7 +58,9 @@ impl Handler {
             }
         }
         crash::point("consumer.committed");
-        self.settle(aftermath.winners, aftermath.compensations).await;
+        if self.settle(aftermath.winners, aftermath.compensations).await.is_none() {
+            return Handled::GivenUp;
+        }
         // A letter has no other record: it waits for its confirm, however long that takes.
         let letters = aftermath.letters.into_iter().map(bury).collect();
         if self.backends.publisher.publish_all(letters, &self.give_up).await.is_none() {
@@ -68,8 +70,9 @@ impl Handler {
     }
 
     /// Winners and compensations have the ledger's decision and the hold as their record: when Redis
-    /// or the broker is away, the reconciler finishes them.
-    async fn settle(&self, winners: Vec<Reservation>, compensations: Vec<Outgoing>) {
+    /// or the broker is away, the reconciler finishes them. `None`: given up half-way; whoever gets
+    /// the deliveries next is sooner there than the reconciler.
+    async fn settle(&self, winners: Vec<Reservation>, compensations: Vec<Outgoing>) -> Option<()> {
         let Backends { stock, publisher, .. } = &self.backends;
         let confirmed = timeout(SETTLE_DEADLINE, confirm_all(stock, &winners, &self.give_up));
         let published =
@@ -84,6 +87,8 @@ impl Handler {
         if published.is_err() {
             tracing::warn!("RabbitMQ did not take all compensations; the reconciler restores");
         }
+        let given_up = confirmed == Ok(None) || published == Ok(None);
+        (!given_up).then_some(())
     }
 
     fn follow(&mut self, reservation: &Reservation, fate: Fate, aftermath: &mut Aftermath) {

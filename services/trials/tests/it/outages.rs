@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use shared::devstack::{Redis, Stack};
+use shared::devstack::Stack;
 use tokio::task::block_in_place;
 use trials::buyer::{Answer, Buyer, at_once};
 use trials::line::{Line, Service, sale};
 use trials::messages::request_id;
-use trials::stack::{command, own_stack};
+use trials::stack::own_stack;
 use trials::until::{until, within};
 
 /// How soon after its return a backend must be in use again.
@@ -85,13 +85,6 @@ async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
     line.stop_all().await;
 }
 
-/// Lets Redis write before it answers. By default it answers first while its disk is busy, and one
-/// that is killed then forgets what it has answered: that is for the reconciler to heal. Here the
-/// services themselves must lose nothing.
-fn write_before_answering(redis: &Redis) {
-    command(redis, "CONFIG SET appendfsync always");
-}
-
 /// Buyers who go on buying, each a unit at a time under a new key, as good clients do.
 struct Crowd {
     stop: Arc<AtomicBool>,
@@ -158,7 +151,9 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     let address = line.ingress().await;
     let mut ann = Buyer::new(address, "ann");
     let Stack { redis, rabbitmq, postgres, .. } = &mut stack.backend;
-    write_before_answering(redis);
+    // What a killed Redis forgets is for the reconciler to heal. Here the services themselves must
+    // lose nothing.
+    block_in_place(|| redis.write_before_answering().expect("obeyed"));
 
     // Orders that no consumer has seen yet survive a broker that is killed.
     let mut waiting = Vec::new();
@@ -187,13 +182,9 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     until_decided(&mut ann, "rabbitmq-again").await;
     crowd.until_more().await;
 
-    block_in_place(|| {
-        redis.write_before_answering().expect("obeyed");
-        redis.kill().expect("killed");
-    });
+    block_in_place(|| redis.kill().expect("killed"));
     until_told(&mut ann, "redis", "Redis").await;
     block_in_place(|| redis.restart().expect("Redis"));
-    write_before_answering(redis);
     until_decided(&mut ann, "redis").await;
     crowd.until_more().await;
 
