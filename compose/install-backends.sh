@@ -16,8 +16,6 @@ usage() {
 # Homebrew and some packages install outside PATH; shared/src/devstack/programs.rs looks there too.
 places=(/usr/lib/rabbitmq/bin /usr/sbin /usr/local/bin /usr/local/sbin
     /opt/homebrew/bin /opt/homebrew/sbin /home/linuxbrew/.linuxbrew/bin /home/linuxbrew/.linuxbrew/sbin)
-postgres_places=(/usr/lib/postgresql/*/bin /usr/pgsql-*/bin
-    /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin)
 
 # found PROGRAM [FOLDER...]: in PATH, or in one of the folders?
 found() {
@@ -33,6 +31,9 @@ found() {
 # Prints the names of the backends that lack a program: one word each, in the order of start.
 missing_backends() {
     local program
+    # Looked up each time: an installation brings folders that were not there before.
+    local postgres_places=(/usr/lib/postgresql/*/bin /usr/pgsql-*/bin
+        /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin)
     found redis-server "${places[@]}" || echo redis
     for program in erl epmd rabbitmq-server rabbitmqctl; do
         found "$program" "${places[@]}" || { echo rabbitmq; break; }

@@ -140,7 +140,11 @@ async fn only_what_sold_something_counts_a_change_of_its_item() {
     books.commit_one(&reservation("shoe", "ann", "1", 1)).await;
     assert_eq!(books.item("shoe").await.version, before + 1);
     books.commit_one(&reservation("shoe", "bob", "1", 1)).await;
-    assert_eq!(books.item("shoe").await.version, before + 1, "a loser changes nothing that is on sale");
+    assert_eq!(
+        books.item("shoe").await.version,
+        before + 1,
+        "a loser changes nothing that is on sale"
+    );
 }
 
 #[tokio::test]
