@@ -1,10 +1,12 @@
 //! One bad reservation among good ones, and a ledger in trouble: nothing healthy is ever parked.
 
+use shared::config::Config;
 use shared::domain::Reservation;
 use trials::buyer::{Buyer, at_once};
 use trials::line::{Line, Service, sale};
 use trials::messages::{Post, reservation};
 use trials::until::until;
+use uuid::Uuid;
 
 const NO_BAD_BUYERS: &str = "ALTER TABLE orders ADD CHECK (buyer_id <> 'bad')";
 
@@ -70,12 +72,18 @@ async fn twenty_bad_reservations_in_a_row_stop_the_consumer() {
 
 /// The ledger gets into trouble in mid-sale, and out of it again.
 async fn nothing_is_parked(trouble: &str, remedy: &str) {
+    let line = Line::new().await;
+    let consumers = line.config.clone();
+    nothing_is_parked_by(line, consumers, trouble, remedy).await;
+}
+
+/// The same with consumers that have settings of their own.
+async fn nothing_is_parked_by(mut line: Line, consumers: Config, trouble: &str, remedy: &str) {
     const BUYERS: usize = 60;
-    let mut line = Line::new().await;
     let shoes = sale("shoe", BUYERS as u64);
     line.sell(&shoes).await;
     let address = line.ingress().await;
-    line.start(Service::Consumer);
+    line.start_with(Service::Consumer, consumers);
     line.start(Service::Compensator);
     let mut first = Buyer::new(address, "first");
     let accepted = first.buy_patiently("shoe", "key-1", 1).await;
@@ -115,8 +123,8 @@ async fn a_ledger_that_turns_read_only_parks_nothing() {
                 current_database()); END $$; {RECONNECT}"
         )
     };
-    // The remedy's own session is read-only as well, and says otherwise for itself.
-    let remedy = format!("SET default_transaction_read_only = off; {}", set("off"));
+    // The remedy's own transaction may be read-only as well, and says otherwise for itself.
+    let remedy = format!("SET transaction_read_only = off; {}", set("off"));
     nothing_is_parked(&set("on"), &remedy).await;
 }
 
@@ -133,6 +141,41 @@ async fn a_ledger_that_loses_a_column_parks_nothing() {
 async fn a_ledger_that_loses_a_table_parks_nothing() {
     nothing_is_parked("ALTER TABLE orders RENAME TO lost", "ALTER TABLE lost RENAME TO orders")
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_that_takes_a_grant_away_parks_nothing() {
+    let line = Line::new().await;
+    // A role of its own: whoever owns the tables needs no grants.
+    let role = format!("seller_{}", Uuid::new_v4().simple());
+    let grants = format!(
+        "CREATE ROLE {role} LOGIN PASSWORD 'seller';
+         GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO {role}"
+    );
+    line.ledger.meddle(&grants).await.expect("a role");
+    let mut consumers = line.config.clone();
+    let (_, host_and_path) = consumers.ledger.url.expose().split_once('@').expect("credentials");
+    let url = format!("postgres://{role}:seller@{host_and_path}");
+    consumers.ledger.url = url.parse().expect("a URL");
+    nothing_is_parked_by(
+        line,
+        consumers,
+        &format!("REVOKE INSERT ON orders FROM {role}"),
+        &format!("GRANT INSERT ON orders TO {role}"),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_that_runs_out_of_disk_parks_nothing() {
+    // With the code that PostgreSQL gives when a file cannot grow.
+    nothing_is_parked(
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+         CREATE TRIGGER full_disk BEFORE INSERT ON orders EXECUTE FUNCTION full_disk()",
+        "DROP TRIGGER full_disk ON orders",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
