@@ -203,6 +203,9 @@ impl Process {
         self.look();
         let mut state = self.state();
         let Some(running) = state.running.take() else { return };
+        // Whoever is frozen with all consumers would never hear of it, and is out of reach now of
+        // the one who thaws them.
+        running.resume();
         match running.stop(STOPPED_WITHIN) {
             Ok(Some(status)) if status.success() || state.may_be(status) => {}
             Ok(ended) => state.misdeeds.push(format!("did not stop in good order: {ended:?}")),
