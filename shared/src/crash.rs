@@ -1,7 +1,7 @@
 //! Named points at which a trial lets a process die. Compiled only for trials, with the feature
 //! `crash-points`; everywhere else a point is nothing.
 
-/// Steps that have a point before or after them.
+/// Marks a step; does nothing.
 #[cfg(not(feature = "crash-points"))]
 #[inline(always)]
 pub fn point(_name: &'static str) {}

@@ -47,3 +47,56 @@ pub fn finish_overdue(
         (None, Whereabouts::Unknown) => OverdueStep::PublishAgain,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Quantity, Reason, RequestId, ReservationId, UnixMillis};
+
+    fn overdue() -> Reservation {
+        let (buyer, item) = ("ann".parse().expect("a buyer"), "shoe".parse().expect("an item"));
+        Reservation {
+            request_id: RequestId::derive(&buyer, &item, &"1".parse().expect("a key")),
+            reservation_id: ReservationId::mint(),
+            item,
+            epoch: 1,
+            buyer,
+            quantity: Quantity::new(1).expect("one"),
+            reserved_at: UnixMillis(0),
+        }
+    }
+
+    fn order(reservation: &Reservation, state: OrderState) -> Order {
+        Order {
+            request_id: reservation.request_id,
+            reservation_id: reservation.reservation_id,
+            item: reservation.item.clone(),
+            buyer: reservation.buyer.clone(),
+            quantity: reservation.quantity,
+            state,
+        }
+    }
+
+    #[test]
+    fn what_the_ledger_decided_is_done_wherever_the_message_is() {
+        let hold = overdue();
+        let confirmed = order(&hold, OrderState::Confirmed);
+        let rejected = order(&hold, OrderState::Rejected(Reason::SOLD_OUT));
+        let other = ReservationId::mint();
+        let surplus = Order { reservation_id: other, ..confirmed.clone() };
+        for whereabouts in [Whereabouts::Parked, Whereabouts::Queued, Whereabouts::Unknown] {
+            let step = |order| finish_overdue(&hold, Some(order), whereabouts);
+            assert_eq!(step(&confirmed), OverdueStep::Confirm);
+            assert_eq!(step(&rejected), OverdueStep::Restore(Verdict::Rejected(Reason::SOLD_OUT)));
+            assert_eq!(step(&surplus), OverdueStep::Restore(Verdict::Confirmed(other)));
+        }
+    }
+
+    #[test]
+    fn an_undecided_hold_is_never_given_back() {
+        let step = |whereabouts| finish_overdue(&overdue(), None, whereabouts);
+        assert_eq!(step(Whereabouts::Parked), OverdueStep::LeaveParked);
+        assert_eq!(step(Whereabouts::Queued), OverdueStep::LeaveQueued);
+        assert_eq!(step(Whereabouts::Unknown), OverdueStep::PublishAgain);
+    }
+}
