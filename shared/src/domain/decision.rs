@@ -71,7 +71,7 @@ pub fn decide(
                         *bought += units;
                         change.sold += units;
                     }
-                    let order = order(reservation, state);
+                    let order = Order::of(reservation, state);
                     known.insert(reservation.request_id, order.clone());
                     decided.new.push(position);
                     Decision::Ordered(order)
@@ -103,17 +103,6 @@ fn judge(reservation: &Reservation, standing: &Standing, bought: u64) -> OrderSt
         OrderState::Rejected(Reason::SOLD_OUT)
     } else {
         OrderState::Confirmed
-    }
-}
-
-fn order(reservation: &Reservation, state: OrderState) -> Order {
-    Order {
-        request_id: reservation.request_id,
-        reservation_id: reservation.reservation_id,
-        item: reservation.item.clone(),
-        buyer: reservation.buyer.clone(),
-        quantity: reservation.quantity,
-        state,
     }
 }
 

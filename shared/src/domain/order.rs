@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{BuyerId, ItemId, Quantity, RequestId, ReservationId};
+use super::{BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId};
 
 /// Why an order was rejected or expired: 1–64 characters of `a–z 0–9 _`, stable, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -77,6 +77,18 @@ impl fmt::Display for Reason {
 }
 
 impl Order {
+    /// The decision of a reservation.
+    pub fn of(reservation: &Reservation, state: OrderState) -> Self {
+        Self {
+            request_id: reservation.request_id,
+            reservation_id: reservation.reservation_id,
+            item: reservation.item.clone(),
+            buyer: reservation.buyer.clone(),
+            quantity: reservation.quantity,
+            state,
+        }
+    }
+
     /// What the hold of a reservation of this request has to say when its stock goes back.
     pub fn verdict(&self) -> Verdict {
         match &self.state {

@@ -66,22 +66,11 @@ mod tests {
         }
     }
 
-    fn order(reservation: &Reservation, state: OrderState) -> Order {
-        Order {
-            request_id: reservation.request_id,
-            reservation_id: reservation.reservation_id,
-            item: reservation.item.clone(),
-            buyer: reservation.buyer.clone(),
-            quantity: reservation.quantity,
-            state,
-        }
-    }
-
     #[test]
     fn what_the_ledger_decided_is_done_wherever_the_message_is() {
         let hold = overdue();
-        let confirmed = order(&hold, OrderState::Confirmed);
-        let rejected = order(&hold, OrderState::Rejected(Reason::SOLD_OUT));
+        let confirmed = Order::of(&hold, OrderState::Confirmed);
+        let rejected = Order::of(&hold, OrderState::Rejected(Reason::SOLD_OUT));
         let other = ReservationId::mint();
         let surplus = Order { reservation_id: other, ..confirmed.clone() };
         for whereabouts in [Whereabouts::Parked, Whereabouts::Queued, Whereabouts::Unknown] {
