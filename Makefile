@@ -3,6 +3,8 @@
 
 CARGO ?= cargo
 LASTUNIT = $(CARGO) run --quiet --package cli --
+# Where cargo puts what it builds.
+BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
 
 .PHONY: help demo test soak lint up down backends
 
@@ -14,7 +16,7 @@ demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alo
 
 test: backends  ## Run every test on a private stack
 	$(CARGO) build --workspace --all-targets
-	$(LASTUNIT) stack exec --fresh --dir .lastunit/test -- $(CARGO) test --workspace
+	$(BUILT)/lastunit stack exec --fresh --dir .lastunit/test -- $(CARGO) test --workspace
 
 soak: backends  ## Sell while everything fails, and judge every round (ROUNDS=20 SEED=1 ARGS="--buyers 200")
 	$(CARGO) run --package trials --bin trial -- soak --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(ARGS)
@@ -22,7 +24,7 @@ soak: backends  ## Sell while everything fails, and judge every round (ROUNDS=20
 lint:  ## Formatting, clippy with warnings as errors, and the rules of the house
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test --quiet --package trials --test tidy
+	$(CARGO) test --quiet --workspace --test tidy
 
 up: backends  ## Start a private stack and leave it running
 	@$(LASTUNIT) stack up
