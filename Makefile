@@ -33,4 +33,4 @@ down:  ## Stop the stack that `make up` left running
 	@$(LASTUNIT) stack down
 
 backends:
-	@./compose/install-backends.sh
+	@./compose/install-backends.sh >&2  # what `make up` prints is for the shell
