@@ -21,10 +21,23 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("lastunit: {error:#}");
+            eprintln!("lastunit: {}", told(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, without what a message already repeats of its cause.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.contains(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
 }
 
 fn run(args: Args) -> anyhow::Result<ExitCode> {
