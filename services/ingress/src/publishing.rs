@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::batch::{Batcher, NotHandled};
 use shared::config::limits::{PUBLISH_BATCH, PURCHASES_WAITING};
-use shared::contract::{ReservationsPlaced, encode_reservations};
+use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, Reservation, ReservationId, partition};
-use shared::queue::{Outgoing, PublishOutcome, Publisher, Route};
+use shared::queue::{Outgoing, PublishOutcome, Publisher};
 use tokio::sync::watch;
 
 /// Publishes reservations, message by message.
@@ -99,10 +99,7 @@ async fn publish(
     reservations: Vec<Reservation>,
 ) -> Vec<PublishOutcome> {
     let count = reservations.len();
-    let message = Outgoing {
-        route: Route::Orders { partition },
-        headers: Vec::new(),
-        body: encode_reservations(&ReservationsPlaced { environment, reservations }),
-    };
+    let placed = ReservationsPlaced { environment, reservations };
+    let message = Outgoing::reservations(partition, &placed);
     vec![publisher.publish(message).await; count]
 }

@@ -7,13 +7,13 @@ use futures_util::stream::{self, TryStreamExt};
 use shared::backends::Backends;
 use shared::config::Config;
 use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH};
-use shared::contract::{ReservationsPlaced, encode_reservations};
+use shared::contract::ReservationsPlaced;
 use shared::crash;
 use shared::domain::{
     EnvironmentId, OverdueStep, Reservation, ReservationId, Whereabouts, finish_overdue, partition,
 };
 use shared::ledger::{LedgerError, WarmedItem};
-use shared::queue::{Outgoing, PublishOutcome, QueueError, Route, ready_messages};
+use shared::queue::{Outgoing, PublishOutcome, QueueError, ready_messages};
 use shared::stock::{Bucket, Overdue, RestoreRequest, StockError};
 
 /// Items that are looked at side by side.
@@ -152,12 +152,7 @@ impl Finisher {
         for reservations in steps.publish.chunks(PUBLISH_BATCH) {
             let reservations = reservations.to_vec();
             let placed = ReservationsPlaced { environment: self.environment, reservations };
-            let message = Outgoing {
-                route: Route::Orders { partition },
-                headers: Vec::new(),
-                body: encode_reservations(&placed),
-            };
-            match publisher.publish(message).await {
+            match publisher.publish(Outgoing::reservations(partition, &placed)).await {
                 PublishOutcome::Confirmed => {}
                 outcome => return Err(RoundError::Publish(outcome)),
             }

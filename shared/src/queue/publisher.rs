@@ -12,7 +12,7 @@ use super::names::Route;
 use super::publishing::{State, Supervisor, Waiting};
 use crate::config;
 use crate::config::limits::{PUBLISH_WAITING, PUBLISH_WINDOW};
-use crate::contract::DeadLetter;
+use crate::contract::{DeadLetter, ReservationsPlaced, encode_reservations};
 use crate::domain::Namespace;
 use crate::retry::Pauses;
 
@@ -25,6 +25,12 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// Reservations of one partition, on their way to a consumer.
+    pub fn reservations(partition: u16, placed: &ReservationsPlaced) -> Self {
+        let body = encode_reservations(placed);
+        Self { route: Route::Orders { partition }, headers: Vec::new(), body }
+    }
+
     /// A message that nobody could handle, on its way to the dead letters.
     pub fn dead_letter(letter: DeadLetter) -> Self {
         Self { route: Route::Dead, headers: letter.headers(), body: letter.body }
