@@ -66,8 +66,44 @@ pub const LONGEST_LOOK_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Overdue holds that a reconciler takes at once.
 pub const CLAIM_BATCH: usize = 100;
 
-/// How often the reconciler goes round all items.
+/// How often the reconciler goes round all items: overdue holds, new terms, items to warm up.
 pub const RECONCILE_ROUND: Duration = Duration::from_secs(1);
+
+/// How often the reconciler compares the items that have changed since with the ledger, and how
+/// often all of them.
+pub const COMPARE_CHANGED: Duration = Duration::from_secs(60);
+pub const COMPARE_ALL: Duration = Duration::from_secs(60 * 60);
+
+/// What is read again of the changes before the last comparison: no transaction lasts that long.
+pub const COMPARE_OVERLAP: Duration = Duration::from_secs(30);
+
+/// Holds, and totals of buyers, in one call of a script: each costs it two values or more, and no
+/// script may touch more than 1,000.
+pub const HOLDS_PAGE: usize = 250;
+pub const TOTALS_PAGE: usize = 400;
+
+/// Holds of an item that is compared: reading and judging so many takes a few hundredths of a
+/// second, during which the item is frozen. One that holds more is compared later.
+pub const HOLDS_COMPARED: usize = 5_000;
+
+/// Lease of the item lock, and of the freeze, while an item is compared and corrected: a reconciler
+/// that dies in the middle keeps buyers waiting no longer.
+pub const CORRECTION_LEASE: Duration = Duration::from_secs(5);
+
+/// How long ingress lets buyers wait while an item is frozen.
+pub const FROZEN_WAIT: Duration = Duration::from_millis(200);
+
+/// When everything that was published before an item was lost has reached its queue: a purchase
+/// waits behind one message and then for its own.
+pub const PUBLISHED_AFTER: Duration = Duration::from_millis(4 * PUBLISH_DEADLINE.as_millis() as u64);
+
+/// For how long a queue has to be empty before what was in it counts as decided: longer than one
+/// statement of a consumer may take.
+pub const QUIET_FOR: Duration = Duration::from_secs(6);
+
+/// How long a lost item waits for its queue at the most. The ledger decides in any case; waiting
+/// only spares buyers a refusal.
+pub const DRAIN_PATIENCE: Duration = Duration::from_secs(40);
 
 /// How long an ack waits for Redis to hear of winners, and for the broker to take compensations.
 /// After it, the ledger's decision and the hold are the record, and the reconciler finishes them.
@@ -110,6 +146,15 @@ const _: () = assert!(
 const _: () = assert!(
     LONGEST_PURCHASE < SHUTDOWN_GRACE.as_millis(),
     "a stopping ingress must be able to answer what it has accepted"
+);
+const _: () = assert!(
+    QUIET_FOR.as_millis() > STATEMENT_TIMEOUT.as_millis()
+        && DRAIN_PATIENCE.as_millis() > PUBLISHED_AFTER.as_millis() + QUIET_FOR.as_millis(),
+    "patience must not run out while a consumer may still be at work"
+);
+const _: () = assert!(
+    HOLDS_PAGE * 4 <= 1_000 && TOTALS_PAGE * 2 <= 1_000,
+    "no script touches more than 1,000 values"
 );
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,

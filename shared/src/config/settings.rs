@@ -43,6 +43,11 @@ pub const SETTINGS: &[Setting] = &[
         help: "After how many milliseconds an unfinished hold is looked at, 10000–600000; the pause doubles with each further look, up to 10 minutes.",
     },
     Setting {
+        path: "redis.checks_incarnation",
+        default: "true",
+        help: "Whether Redis is asked if it is still the server that was last compared with the ledger: `true`, or `false` where a managed Redis hides `master_replid` from INFO; a restart or failover that forgets sales then goes unnoticed until the next comparison.",
+    },
+    Setting {
         path: "rabbitmq.url",
         default: "amqp://guest:guest@127.0.0.1:5672/%2f",
         help: "RabbitMQ 3.10 or newer, path = virtual host; amqps:// for TLS.",
@@ -61,6 +66,11 @@ pub const SETTINGS: &[Setting] = &[
         path: "ledger.connections",
         default: "4",
         help: "Most connections that one process opens to the ledger, 1–100.",
+    },
+    Setting {
+        path: "reconciler.warm_lead_s",
+        default: "600",
+        help: "How many seconds before its sale opens an item is warmed up by itself, 0–604800.",
     },
     Setting {
         path: "log.filter",
@@ -91,6 +101,7 @@ pub struct Config {
     pub redis: Redis,
     pub rabbitmq: RabbitMq,
     pub ledger: Ledger,
+    pub reconciler: Reconciler,
     pub log: Log,
 }
 
@@ -110,6 +121,7 @@ pub struct Redis {
     pub url: BackendUrl,
     #[serde(deserialize_with = "within::<10_000, 600_000, _, _>")]
     pub first_look_ms: u32,
+    pub checks_incarnation: bool,
 }
 
 impl Redis {
@@ -139,6 +151,21 @@ pub struct Ledger {
     pub connections: u16,
 }
 
+/// When the reconciler acts by itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconciler {
+    #[serde(deserialize_with = "within::<0, 604_800, _, _>")]
+    pub warm_lead_s: u32,
+}
+
+impl Reconciler {
+    /// How long before its sale opens an item is warmed up.
+    pub fn warm_lead(&self) -> Duration {
+        Duration::from_secs(u64::from(self.warm_lead_s))
+    }
+}
+
 /// What is told, and how.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,10 +190,12 @@ impl Config {
             "http.listen" => self.http.listen.to_string(),
             "redis.url" => self.redis.url.to_string(),
             "redis.first_look_ms" => self.redis.first_look_ms.to_string(),
+            "redis.checks_incarnation" => self.redis.checks_incarnation.to_string(),
             "rabbitmq.url" => self.rabbitmq.url.to_string(),
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),
             "ledger.connections" => self.ledger.connections.to_string(),
+            "reconciler.warm_lead_s" => self.reconciler.warm_lead_s.to_string(),
             "log.filter" => self.log.filter.clone(),
             "log.format" => format!("{:?}", self.log.format).to_lowercase(),
             other => unreachable!("{other} is not a setting"),

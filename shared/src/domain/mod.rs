@@ -1,6 +1,8 @@
 //! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
 
 mod decision;
+mod difference;
+mod drain;
 mod hold;
 mod ids;
 mod law;
@@ -8,12 +10,15 @@ mod order;
 mod overdue;
 mod placement;
 mod quantity;
+mod readiness;
 mod reservation;
 mod resolution;
 mod sale;
 mod time;
 
 pub use decision::{Change, Decided, Decision, Standing, decide};
+pub use difference::{Difference, LedgerSide, OpenHold, StockSide, difference};
+pub use drain::Drain;
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
@@ -24,6 +29,7 @@ pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};
 pub use quantity::{InvalidQuantity, Quantity};
+pub use readiness::{BucketStanding, BucketState, Readiness, readiness};
 pub use reservation::Reservation;
 pub use resolution::{Resolution, resolve};
 pub use sale::{InvalidSale, Sale, Window};

@@ -4,9 +4,12 @@
 //! unfinished transaction, to the next user. Time limits are the server's. Callers whose own future
 //! may be dropped, such as HTTP handlers, call from a task of their own.
 
+mod add_stock;
 mod begin_warm;
 mod catalog;
+mod change_sale;
 mod commit;
+mod compare;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
@@ -15,24 +18,30 @@ mod error;
 mod expire;
 mod find_order;
 mod find_orders;
+mod findings;
 mod items;
+mod kept_items;
+mod list_orders;
 mod migrate;
 mod park;
 mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
-mod warmed_items;
 
-pub use begin_warm::{WarmOrder, WarmPlan};
+pub use add_stock::Added;
+pub use begin_warm::{WarmOrder, WarmReading};
 pub use catalog::CatalogPage;
+pub use change_sale::Changed;
 pub use count_orders::OrderCounts;
 pub use error::LedgerError;
 pub use expire::Expiry;
-pub use items::Item;
+pub use findings::{Finding, FindingKind};
+pub use items::{Item, Pause};
+pub use kept_items::KeptItem;
+pub use list_orders::DecidedOrder;
 pub use park::{Letter, Subject};
 pub use put_item::PutOutcome;
-pub use warmed_items::WarmedItem;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ pub enum ConfirmReply {
     Already,
     /// The record belongs to another reservation, or its stock went back.
     Conflict { state: HoldState, reservation_id: ReservationId },
-    /// There was no hold; the record is written, no stock moved.
+    /// There was no hold; the record is written, no stock moved, a comparison is asked for.
     Unseen,
 }
 
@@ -32,6 +32,7 @@ impl Stock {
             .call()
             .key(self.keys.sale(bucket))
             .key(self.keys.held(bucket))
+            .key(self.keys.unseen(bucket))
             .arg(RECORD_RETENTION.as_millis());
         for reservation in reservations {
             call = call

@@ -42,6 +42,12 @@ impl Keys {
         self.key(bucket, "held")
     }
 
+    /// Sorted set: request id → when its order was confirmed without a hold, since the last
+    /// comparison with the ledger.
+    pub(super) fn unseen(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "unseen")
+    }
+
     /// String: one hold.
     pub(super) fn hold(&self, bucket: &Bucket, request_id: RequestId) -> String {
         format!("{}{request_id}", self.hold_prefix(bucket))
@@ -69,6 +75,7 @@ mod tests {
         assert_eq!(keys.sale(&bucket), "shop-eu:{Flash_T.1#0}:sale");
         assert_eq!(keys.buyers(&bucket), "shop-eu:{Flash_T.1#0}:buyers");
         assert_eq!(keys.held(&bucket), "shop-eu:{Flash_T.1#0}:held");
+        assert_eq!(keys.unseen(&bucket), "shop-eu:{Flash_T.1#0}:unseen");
         assert_eq!(
             keys.hold(&bucket, request_id),
             "shop-eu:{Flash_T.1#0}:hold:0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77"

@@ -6,26 +6,39 @@
 mod claim_overdue;
 mod confirm;
 mod connection;
+mod correct;
 mod error;
 mod find_hold;
+mod freeze;
 mod keys;
+mod read_holds;
 mod reply;
 mod reserve;
 mod restore;
+mod retire;
 mod script;
 mod snapshot;
+mod terms;
+mod totals;
 mod warm;
 
-pub use claim_overdue::Overdue;
+pub use claim_overdue::{Claimed, Overdue};
 pub use confirm::ConfirmReply;
+pub use correct::{CorrectReply, Correction, StampReply};
 pub use error::StockError;
 pub use find_hold::{FoundHold, HoldLookup};
+pub use freeze::{Freeze, FreezeReply};
 pub use keys::Bucket;
+pub use read_holds::HoldsPage;
 pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
-pub use snapshot::Snapshot;
-pub use warm::{BucketPlan, OrderRecord, WarmReply};
+pub use retire::RetireReply;
+pub use snapshot::{Incarnation, Snapshot};
+pub use terms::{Terms, TermsReply};
+pub use totals::TotalsPage;
+pub use warm::{BucketPlan, ForgetReply, OrderRecord, WarmReply};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use connection::Connection;
@@ -41,7 +54,7 @@ use crate::domain::Namespace;
 pub struct Stock {
     connection: Connection,
     keys: Keys,
-    scripts: &'static Scripts,
+    scripts: Arc<Scripts>,
     /// After how long an unfinished hold is looked at.
     first_look: Duration,
 }
@@ -52,7 +65,7 @@ impl Stock {
         Ok(Self {
             connection: Connection::open(config)?,
             keys: Keys::new(namespace),
-            scripts: Scripts::get(),
+            scripts: Arc::new(Scripts::new(config.checks_incarnation)),
             first_look: config.first_look(),
         })
     }
@@ -66,4 +79,9 @@ impl Stock {
             _ => Err(StockError::malformed("probe", &reply)),
         }
     }
+}
+
+/// An argument that may be missing.
+fn or_empty<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }

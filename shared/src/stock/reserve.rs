@@ -29,6 +29,8 @@ pub struct ReserveRequest {
 pub enum Reserved {
     /// One reply for each request, in their order.
     Answered(Vec<ReserveReply>),
+    /// This server may have forgotten sales, and has not been compared with the ledger since.
+    NotReady,
     /// The caller's layout is old; nothing was looked at. Ask again with this one.
     Moved(Layout),
 }
@@ -49,6 +51,10 @@ pub enum ReserveReply {
 pub enum Refusal {
     KeyReused,
     NotWarm,
+    /// A correction is at work: ask again in a moment.
+    Frozen,
+    /// An operator has stopped the sale until further notice.
+    Paused,
     NotOpen,
     Ended,
     LimitReached,
@@ -96,6 +102,7 @@ fn read(
     let mut head = Words::of("reserve", head);
     match head.word()? {
         "ok" => {}
+        "not_ready" => return Ok(Reserved::NotReady),
         "moved" => {
             return Ok(Reserved::Moved(Layout { epoch: head.parse()?, buckets: head.parse()? }));
         }
@@ -135,6 +142,8 @@ fn read_one(
         }
         "key_reused" => ReserveReply::Refused(Refusal::KeyReused),
         "not_warm" => ReserveReply::Refused(Refusal::NotWarm),
+        "frozen" => ReserveReply::Refused(Refusal::Frozen),
+        "paused" => ReserveReply::Refused(Refusal::Paused),
         "not_open" => ReserveReply::Refused(Refusal::NotOpen),
         "ended" => ReserveReply::Refused(Refusal::Ended),
         "limit_reached" => ReserveReply::Refused(Refusal::LimitReached),
