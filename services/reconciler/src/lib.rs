@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`overdue`] | holds that nobody has finished in time: ask the ledger, then finish them |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
+//! | [`locked`] | the lock of an item, known to the ledger before any work under it |
 //! | [`warm`] | builds an item's Redis state before its sale |
 
 mod intake;
+mod locked;
 mod overdue;
 mod warm;
 
@@ -20,6 +22,7 @@ use shared::retry::until_done;
 use shared::shutdown::Shutdown;
 use tokio::time::MissedTickBehavior;
 
+pub use locked::{LockItemError, lock_item};
 pub use warm::{WarmError, Warmed, warm};
 
 use crate::overdue::Finisher;

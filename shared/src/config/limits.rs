@@ -113,6 +113,29 @@ pub const SETTLE_DEADLINE: Duration = Duration::from_secs(5);
 /// schema or this release, and consuming on would empty the queue into the dead letters.
 pub const PARKED_IN_A_ROW: u32 = 20;
 
+/// How long a lock of an item lasts unless it is renewed, which happens three times as often. Work
+/// under it survives a Redis that is replaced or stays silent for some seconds; after a holder that
+/// died, the item waits as long.
+pub const LOCK_LEASE: Duration = Duration::from_secs(30);
+
+/// How long a caller waits for an item's lock: longer than any work under it usually takes, short
+/// enough that a round of many items does not stand still for one.
+pub const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// How often a waiting caller asks for the lock, give or take a quarter: an item has few callers.
+pub const LOCK_POLL: Duration = Duration::from_millis(20);
+
+/// How long a waiting caller that does not ask again keeps its place in the queue. Many times the
+/// poll, so that a busy machine costs nobody the place; short, because nobody behind a caller that
+/// died gets the lock before.
+pub const LOCK_PRESENCE: Duration = Duration::from_millis(500);
+
+/// Callers that have a place in the queue for one lock. More find it busy until a place is free.
+pub const LOCK_PLACES: usize = 64;
+
+/// How long replicas may take to have a lock.
+pub const REPLICATION_DEADLINE: Duration = Duration::from_millis(500);
+
 /// How long a settled record outlives its sale, so that late repeats find their answer.
 pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -155,6 +178,14 @@ const _: () = assert!(
 const _: () = assert!(
     HOLDS_PAGE * 4 <= 1_000 && TOTALS_PAGE * 2 <= 1_000,
     "no script touches more than 1,000 values"
+);
+const _: () = assert!(
+    4 * REDIS_DEADLINE.as_millis() < LOCK_LEASE.as_millis() / 3 * 2,
+    "a lease must outlast renewals that get no reply"
+);
+const _: () = assert!(
+    REPLICATION_DEADLINE.as_millis() < REDIS_DEADLINE.as_millis(),
+    "Redis must answer for its replicas before its caller stops listening"
 );
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,

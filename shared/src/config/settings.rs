@@ -48,6 +48,11 @@ pub const SETTINGS: &[Setting] = &[
         help: "Whether Redis is asked if it is still the server that was last compared with the ledger: `true`, or `false` where a managed Redis hides `master_replid` from INFO; a restart or failover that forgets sales then goes unnoticed until the next comparison.",
     },
     Setting {
+        path: "redis.replicas",
+        default: "0",
+        help: "How many replicas of Redis must have an item lock before it counts, 0–10; more than follow Redis would let no lock be taken.",
+    },
+    Setting {
         path: "rabbitmq.url",
         default: "amqp://guest:guest@127.0.0.1:5672/%2f",
         help: "RabbitMQ 3.10 or newer, path = virtual host; amqps:// for TLS.",
@@ -122,6 +127,8 @@ pub struct Redis {
     #[serde(deserialize_with = "within::<10_000, 600_000, _, _>")]
     pub first_look_ms: u32,
     pub checks_incarnation: bool,
+    #[serde(deserialize_with = "within::<0, 10, _, _>")]
+    pub replicas: u8,
 }
 
 impl Redis {
@@ -191,6 +198,7 @@ impl Config {
             "redis.url" => self.redis.url.to_string(),
             "redis.first_look_ms" => self.redis.first_look_ms.to_string(),
             "redis.checks_incarnation" => self.redis.checks_incarnation.to_string(),
+            "redis.replicas" => self.redis.replicas.to_string(),
             "rabbitmq.url" => self.rabbitmq.url.to_string(),
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),

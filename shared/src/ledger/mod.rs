@@ -16,6 +16,7 @@ mod describe_schema;
 mod environment;
 mod error;
 mod expire;
+mod fence;
 mod find_order;
 mod find_orders;
 mod findings;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::error::StockError;
 use super::script::Call;
 use crate::config;
-use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE};
+use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE, REPLICATION_DEADLINE};
 use crate::retry::Pauses;
 
 /// How often an idle connection is asked whether it still answers.
@@ -28,6 +28,7 @@ const REPLACEMENT_WAIT: Duration = Duration::from_millis(250);
 /// A supervised connection; clones share it. The supervision ends with the last clone.
 #[derive(Clone)]
 pub(super) struct Connection {
+    client: Client,
     address: Arc<str>,
     link: watch::Receiver<Link>,
     /// Number of the newest connection that is known to be broken.
@@ -50,8 +51,8 @@ impl Connection {
         let (up, link) = watch::channel(Link::Down("not connected yet".to_owned()));
         let (broken, reports) = watch::channel(0);
         let address: Arc<str> = config.url.address().into();
-        tokio::spawn(supervise(client, Arc::clone(&address), up, reports));
-        Ok(Self { address, link, broken: Arc::new(broken) })
+        tokio::spawn(supervise(client.clone(), Arc::clone(&address), up, reports));
+        Ok(Self { client, address, link, broken: Arc::new(broken) })
     }
 
     /// Runs a script once. A connection that breaks or does not answer in time is replaced.
@@ -69,6 +70,29 @@ impl Connection {
             }
             error
         })
+    }
+
+    /// Runs a script on a connection of its own, and then waits until `replicas` have what it wrote,
+    /// or for as long as they are given; says how many have it. Redis answers for what the asking
+    /// connection has written, and lets it wait meanwhile.
+    pub(super) async fn run_replicated<T: FromRedisValue>(
+        &self,
+        call: Call<'_>,
+        replicas: u8,
+    ) -> Result<(T, u8), StockError> {
+        let mut connection = connect(&self.client).await.map_err(|error| {
+            let (address, reason) = (self.address.to_string(), error.to_string());
+            StockError::Unreachable { address, reason }
+        })?;
+        let Call { name, invocation } = call;
+        let failed = |source| StockError::of_call(&self.address, name, source);
+        let reply = invocation.invoke_async(&mut connection).await.map_err(failed)?;
+        let wait = redis::cmd("WAIT")
+            .arg(replicas)
+            .arg(REPLICATION_DEADLINE.as_millis().to_string())
+            .query_async(&mut connection)
+            .await;
+        Ok((reply, wait.map_err(failed)?))
     }
 
     /// A connection that is not known to be broken. One that is just being replaced is waited for,

@@ -58,6 +58,26 @@ impl Keys {
         self.key(bucket, "hold:")
     }
 
+    /// Hash: who has the item's lock.
+    pub(super) fn lock(&self, item: &ItemId) -> String {
+        self.item_key(item, "lock")
+    }
+
+    /// String: the last fence that was given out with the item's lock.
+    pub(super) fn fence(&self, item: &ItemId) -> String {
+        self.item_key(item, "fence")
+    }
+
+    /// Hash: token → place of those who wait for the item's lock.
+    pub(super) fn waiting(&self, item: &ItemId) -> String {
+        self.item_key(item, "waiting")
+    }
+
+    /// Of an item as a whole, whatever its buckets; these share a slot of their own.
+    fn item_key(&self, item: &ItemId, what: &str) -> String {
+        format!("{}:{{{item}}}:{what}", self.namespace)
+    }
+
     fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
         format!("{}:{{{item}#{number}}}:{what}", self.namespace)
     }
@@ -80,5 +100,8 @@ mod tests {
             keys.hold(&bucket, request_id),
             "shop-eu:{Flash_T.1#0}:hold:0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77"
         );
+        assert_eq!(keys.lock(&bucket.item), "shop-eu:{Flash_T.1}:lock");
+        assert_eq!(keys.fence(&bucket.item), "shop-eu:{Flash_T.1}:fence");
+        assert_eq!(keys.waiting(&bucket.item), "shop-eu:{Flash_T.1}:waiting");
     }
 }

@@ -12,6 +12,9 @@ mod find_hold;
 mod freeze;
 mod keys;
 mod read_holds;
+mod lock;
+mod lock_lease;
+mod lock_scripts;
 mod reply;
 mod reserve;
 mod restore;
@@ -30,6 +33,9 @@ pub use find_hold::{FoundHold, HoldLookup};
 pub use freeze::{Freeze, FreezeReply};
 pub use keys::Bucket;
 pub use read_holds::HoldsPage;
+pub use lock::{LockError, LockRequest};
+pub use lock_lease::{ItemLock, LockLost};
+pub use lock_scripts::{LockHolder, LockStanding};
 pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
 pub use retire::RetireReply;
@@ -57,6 +63,8 @@ pub struct Stock {
     scripts: Arc<Scripts>,
     /// After how long an unfinished hold is looked at.
     first_look: Duration,
+    /// How many replicas must have an item lock before it counts.
+    replicas: u8,
 }
 
 impl Stock {
@@ -67,6 +75,7 @@ impl Stock {
             keys: Keys::new(namespace),
             scripts: Arc::new(Scripts::new(config.checks_incarnation)),
             first_look: config.first_look(),
+            replicas: config.replicas,
         })
     }
 

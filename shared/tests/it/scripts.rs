@@ -11,14 +11,18 @@ use std::path::{Path, PathBuf};
 const NO_RETURN: &str =
     "-- Point of no return: everything above only read, everything below only writes.";
 const READING: &[&str] =
-    &["GET", "MGET", "HGET", "HMGET", "HGETALL", "TIME", "ZCARD", "ZRANGEBYSCORE"];
-const WRITING: &[&str] = &["HDEL", "HINCRBY", "HSET", "SET", "UNLINK", "ZADD", "ZREM"];
+    &["GET", "MGET", "HGET", "HMGET", "HGETALL", "PTTL", "TIME", "ZCARD", "ZRANGEBYSCORE"];
+const WRITING: &[&str] = &["HDEL", "HINCRBY", "HSET", "PEXPIRE", "SET", "UNLINK", "ZADD", "ZREM"];
 
 /// Which file of the stock room reads the replies of each script.
 const READ_BY: &[(&str, &str)] = &[
     ("claim_overdue", "claim_overdue.rs"),
     ("confirm", "confirm.rs"),
     ("find_hold", "find_hold.rs"),
+    ("lock_acquire", "lock_scripts.rs"),
+    ("lock_release", "lock_scripts.rs"),
+    ("lock_renew", "lock_scripts.rs"),
+    ("lock_show", "lock_scripts.rs"),
     ("open", "warm.rs"),
     ("probe", "mod.rs"),
     ("reserve", "reserve.rs"),

@@ -110,7 +110,8 @@ async fn a_redis_that_stays_silent_leaves_an_unknown_outcome_that_asking_again_c
 async fn a_wrong_password_is_told_and_no_secret_with_it() {
     let redis = Private::<RedisRecipe>::start().await;
     let url = format!("redis://:wrong-hush@127.0.0.1:{}/0", redis.backend().port());
-    let redis = shared::config::Redis { url: url.parse().expect("a URL"), first_look_ms: 30_000 };
+    let url = url.parse().expect("a URL");
+    let redis = shared::config::Redis { url, first_look_ms: 30_000, replicas: 0 };
     let shop = Shop::at(&redis, &"private".parse().expect("a namespace"));
     let told = || async {
         let error = shop.stock.probe().await.expect_err("no entry").to_string();

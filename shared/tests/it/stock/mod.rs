@@ -55,6 +55,7 @@ impl Shop {
         let redis = config::Redis {
             url: private.backend().url().parse().expect("a URL"),
             first_look_ms: 30_000,
+            replicas: 0,
         };
         Self::at(&redis, &"private".parse().expect("a namespace"))
     }
