@@ -66,6 +66,9 @@ pub(crate) enum Command {
     Item(ItemCommand),
     /// Build items in Redis from the ledger, so that they can be bought; a live item is left alone
     Warm(WarmArgs),
+    /// Look at the locks under which work of several steps on an item is done
+    #[command(subcommand)]
+    Lock(LockCommand),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
@@ -104,6 +107,17 @@ pub(crate) enum ItemCommand {
     Show(ShowArgs),
     /// List items in the order of their ids
     List(ListArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LockCommand {
+    /// Show who has an item's lock, for what, and for how long still
+    ///
+    /// There is no command that frees a lock: its holder may be in the middle of its work. A holder
+    /// that lives renews its lease and frees the lock when it is done; stop its process, if that is
+    /// what you want. The lock of one that died is free when the lease shown here has ended, after 30
+    /// seconds at most. Nothing that buyers do needs the lock.
+    Show(ShowArgs),
 }
 
 #[derive(Debug, ClapArgs)]

@@ -82,6 +82,7 @@ fn every_command_explains_itself() {
         &["item", "show", "--help"],
         &["item", "list", "--help"],
         &["warm", "--help"],
+        &["lock", "show", "--help"],
         &["config", "--help"],
         &["demo", "--help"],
         &["stack", "exec", "--help"],
