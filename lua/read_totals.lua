@@ -6,9 +6,13 @@
 -- INVARIANT nothing is written.
 
 local buyers_key = KEYS[1]
+local FIRST_BUYER, BUYER_WIDTH = 1, 1
 
-local replies = {}
-for i, units in ipairs(redis.call('HMGET', buyers_key, unpack(ARGV))) do
+local buyers, replies = {}, {}
+for at = FIRST_BUYER, #ARGV, BUYER_WIDTH do
+  buyers[#buyers + 1] = ARGV[at]
+end
+for i, units in ipairs(redis.call('HMGET', buyers_key, unpack(buyers))) do
   replies[i] = 'total ' .. (units or 0)
 end
 return replies

@@ -6,7 +6,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use shared::config::{Config, ConfigError, Sources, load};
 use shared::domain::ItemId;
 
-use crate::commands::item::PutArgs;
+use crate::commands::item::{AddStockArgs, EndArgs, PauseArgs, PutArgs, ResumeArgs};
+use crate::commands::reconcile::ReconcileArgs;
 
 /// Sells limited stock to a crowd: exactly what is there, never a unit more, never an order lost.
 ///
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     /// Look at the locks under which work of several steps on an item is done
     #[command(subcommand)]
     Lock(LockCommand),
+    /// Compare Redis with the ledger, and correct what differs
+    Reconcile(ReconcileArgs),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
@@ -101,8 +104,16 @@ pub(crate) struct Output {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ItemCommand {
-    /// Create an item, or change one that has not been warmed up yet
+    /// Create an item, or change its window; its total and limit until it has been warmed up
     Put(PutArgs),
+    /// Add units to a sale; buyers can have them within seconds
+    AddStock(AddStockArgs),
+    /// Stop a sale until further notice; what is accepted goes on
+    Pause(PauseArgs),
+    /// End a pause
+    Resume(ResumeArgs),
+    /// End a sale now; what is accepted goes on
+    End(EndArgs),
     /// Show one item: its sale, its orders, and what Redis and the ledger say is left
     Show(ShowArgs),
     /// List items in the order of their ids
@@ -143,8 +154,11 @@ pub(crate) struct ListArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WarmArgs {
     /// Items to warm up
-    #[arg(required = true, value_name = "ITEM")]
+    #[arg(required_unless_present = "all", value_name = "ITEM")]
     pub(crate) items: Vec<ItemId>,
+    /// Warm up every item whose sale has not ended
+    #[arg(long, conflicts_with = "items")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -7,7 +7,6 @@ mod args;
 mod commands;
 mod open_files;
 mod output;
-#[cfg(feature = "devstack")]
 mod progress;
 
 use std::process::ExitCode;

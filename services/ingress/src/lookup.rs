@@ -42,15 +42,24 @@ impl Lookup {
         // Without Redis nothing is said, although the ledger may know more: what it has decided and
         // Redis has not heard of yet would look undecided again as soon as Redis is back.
         let lookup = self.stock.find_hold(&bucket, request_id).await?;
-        if let Some(hold) = lookup.hold {
+        let hold = lookup.hold.map(|hold| {
             let standing = Standing { quantity: hold.quantity, decided: hold.standing.decided() };
-            return Ok((hold.buyer == *buyer).then_some(standing));
+            (hold.buyer == *buyer).then_some(standing)
+        });
+        // A Redis that may have forgotten something may also have forgotten that it was decided.
+        let is_final = matches!(&hold, Some(None) | Some(Some(Standing { decided: Some(_), .. })));
+        if let Some(standing) = hold.clone().filter(|_| lookup.live || is_final) {
+            return Ok(standing);
         }
         if let Some(order) = self.ledger.find_order(request_id).await? {
             let same = order.item == *item && order.buyer == *buyer;
             let standing = Standing { quantity: order.quantity, decided: Some(order.state) };
             return Ok(same.then_some(standing));
         }
-        if lookup.live { Ok(None) } else { Err(LookupError::NotLive) }
+        match hold {
+            Some(standing) => Ok(standing),
+            None if lookup.live => Ok(None),
+            None => Err(LookupError::NotLive),
+        }
     }
 }

@@ -86,6 +86,9 @@ pub const TOTALS_PAGE: usize = 400;
 /// second, during which the item is frozen. One that holds more is compared later.
 pub const HOLDS_COMPARED: usize = 5_000;
 
+/// The same for an item that nobody can reserve, because Redis has restarted or failed over.
+pub const HOLDS_RECOVERED: usize = 200_000;
+
 /// Lease of the item lock, and of the freeze, while an item is compared and corrected: a reconciler
 /// that dies in the middle keeps buyers waiting no longer.
 pub const CORRECTION_LEASE: Duration = Duration::from_secs(5);
@@ -95,7 +98,8 @@ pub const FROZEN_WAIT: Duration = Duration::from_millis(200);
 
 /// When everything that was published before an item was lost has reached its queue: a purchase
 /// waits behind one message and then for its own.
-pub const PUBLISHED_AFTER: Duration = Duration::from_millis(4 * PUBLISH_DEADLINE.as_millis() as u64);
+pub const PUBLISHED_AFTER: Duration =
+    Duration::from_millis(4 * PUBLISH_DEADLINE.as_millis() as u64);
 
 /// For how long a queue has to be empty before what was in it counts as decided: longer than one
 /// statement of a consumer may take.

@@ -58,26 +58,60 @@ impl Difference {
 /// Compares an item. Confirmed holds have left the ledger's `available` already, and those that the
 /// ledger refused come back by a restore; so the units of both cancel out or stay held.
 pub fn difference(stock: &StockSide, ledger: &LedgerSide) -> Difference {
-    let waiting =
-        || stock.holds.values().filter(|hold| !ledger.confirmed_holds.contains(&hold.reservation_id));
-    let held: u64 = waiting().map(|hold| hold.quantity.units()).sum();
-    let mut held_by: HashMap<&BuyerId, u64> = HashMap::new();
-    for hold in waiting() {
-        *held_by.entry(&hold.buyer).or_insert(0) += hold.quantity.units();
-    }
-    let of_buyer = |(buyer, total): (&BuyerId, &u64)| {
-        let bought = ledger.totals.get(buyer).copied().unwrap_or(0);
-        let expected = bought + held_by.get(buyer).copied().unwrap_or(0);
-        (buyer.clone(), signed(expected) - signed(*total))
-    };
-    let mut buyers: Vec<_> =
-        stock.totals.iter().map(of_buyer).filter(|(_, units)| *units != 0).collect();
-    buyers.sort();
+    let waiting = waiting_units(stock, ledger);
+    let held: u64 = waiting.values().sum();
     Difference {
         units: signed(ledger.available) - signed(stock.available) - signed(held),
-        buyers,
+        buyers: total_differences(&stock.totals, &ledger.totals, &waiting),
         ledger_behind: stock.confirmed_units.saturating_sub(ledger.confirmed_units),
     }
+}
+
+/// Units of each buyer that are held and not confirmed under their own reservation ids.
+pub fn waiting_units(stock: &StockSide, ledger: &LedgerSide) -> HashMap<BuyerId, u64> {
+    let mut waiting = HashMap::new();
+    for hold in stock.holds.values() {
+        if !ledger.confirmed_holds.contains(&hold.reservation_id) {
+            *waiting.entry(hold.buyer.clone()).or_insert(0) += hold.quantity.units();
+        }
+    }
+    waiting
+}
+
+/// What has to be added to the totals of buyers; those that agree are left out. In the order of
+/// their ids.
+pub fn total_differences(
+    totals: &HashMap<BuyerId, u64>,
+    bought: &HashMap<BuyerId, u64>,
+    waiting: &HashMap<BuyerId, u64>,
+) -> Vec<(BuyerId, i64)> {
+    let of = |units: &HashMap<BuyerId, u64>, buyer| units.get(buyer).copied().unwrap_or(0);
+    let mut differences: Vec<_> = totals
+        .iter()
+        .map(|(buyer, total)| {
+            let expected = of(bought, buyer) + of(waiting, buyer);
+            (buyer.clone(), signed(expected) - signed(*total))
+        })
+        .filter(|(_, units)| *units != 0)
+        .collect();
+    differences.sort();
+    differences
+}
+
+/// Divides a correction among buckets: what is taken is taken where it is, and what is missing
+/// everywhere is left to the first.
+pub fn spread(units: i64, available: &[u64]) -> Vec<i64> {
+    let mut shares = vec![0; available.len()];
+    let mut left = units;
+    for (share, available) in shares.iter_mut().zip(available) {
+        let taken = left.max(-signed(*available)).min(0);
+        *share = taken;
+        left -= taken;
+    }
+    if let Some(first) = shares.first_mut() {
+        *first += left;
+    }
+    shares
 }
 
 /// Units are far below what an `i64` holds.
@@ -106,10 +140,7 @@ mod tests {
         let stock = StockSide {
             available: 5,
             confirmed_units: 2,
-            totals: HashMap::from([
-                ("ann".parse().expect("a buyer"), 2),
-                (held.buyer.clone(), 3),
-            ]),
+            totals: HashMap::from([("ann".parse().expect("a buyer"), 2), (held.buyer.clone(), 3)]),
             holds: HashMap::from([(held.reservation_id, held)]),
         };
         let ledger = LedgerSide {
@@ -154,6 +185,14 @@ mod tests {
         stock.totals.insert(bob.clone(), 10);
         let found = difference(&stock, &ledger);
         assert_eq!((found.units, found.buyers), (0, vec![(bob, -7)]));
+    }
+
+    #[test]
+    fn a_correction_takes_units_where_they_are() {
+        assert_eq!(spread(7, &[1, 2]), [7, 0]);
+        assert_eq!(spread(-2, &[1, 2]), [-1, -1]);
+        assert_eq!(spread(-7, &[1, 2]), [-5, -2], "the first says what is left over");
+        assert_eq!(spread(0, &[1]), [0]);
     }
 
     #[test]

@@ -17,7 +17,10 @@ mod sale;
 mod time;
 
 pub use decision::{Change, Decided, Decision, Standing, decide};
-pub use difference::{Difference, LedgerSide, OpenHold, StockSide, difference};
+pub use difference::{
+    Difference, LedgerSide, OpenHold, StockSide, difference, spread, total_differences,
+    waiting_units,
+};
 pub use drain::Drain;
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{

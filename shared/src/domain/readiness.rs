@@ -99,7 +99,10 @@ mod tests {
         assert_eq!(readiness(3, &[live, bucket(3, Open, false)]), Readiness::Uncompared);
         assert_eq!(readiness(3, &[live, bucket(3, Built, true)]), Readiness::Built);
         assert_eq!(readiness(3, &[live, None]), Readiness::Cold { in_flight: true });
-        assert_eq!(readiness(3, &[live, bucket(2, Open, true)]), Readiness::Cold { in_flight: true });
+        assert_eq!(
+            readiness(3, &[live, bucket(2, Open, true)]),
+            Readiness::Cold { in_flight: true }
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Item {
 }
 
 /// An operator's order to stop selling until further notice.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pause {
     pub pause_id: Uuid,
     pub reason: String,
@@ -58,7 +58,10 @@ impl TryFrom<ItemRow> for Item {
             available: unsigned(row.available)?,
             epoch: unsigned(row.epoch)?,
             version: unsigned(row.version)?,
-            pause: row.pause_id.zip(row.pause_reason).map(|(pause_id, reason)| Pause { pause_id, reason }),
+            pause: row
+                .pause_id
+                .zip(row.pause_reason)
+                .map(|(pause_id, reason)| Pause { pause_id, reason }),
             changed_at: row.changed_at,
         })
     }

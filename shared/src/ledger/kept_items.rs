@@ -55,6 +55,17 @@ impl Ledger {
             .collect()
     }
 
+    /// Every item whose sale has not ended, in the order of their opening.
+    pub async fn warmable_items(&self) -> Result<Vec<ItemId>, LedgerError> {
+        let items: Vec<String> = sqlx::query_scalar(
+            "SELECT item_id FROM items WHERE closes_at > now() ORDER BY opens_at, item_id",
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(self.failed("list the items to warm up"))?;
+        items.iter().map(|item| item.parse().map_err(LedgerError::corrupt)).collect()
+    }
+
     /// Writes down that an item has left Redis. One whose sale was put anew meanwhile stays.
     pub async fn leave_redis(&self, item: &ItemId) -> Result<bool, LedgerError> {
         let left = sqlx::query(

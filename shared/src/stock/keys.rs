@@ -10,6 +10,11 @@ pub struct Bucket {
 }
 
 impl Bucket {
+    /// Every bucket of an item.
+    pub fn all(item: &ItemId, buckets: u16) -> impl Iterator<Item = Self> + Clone {
+        (0..buckets).map(move |number| Self { item: item.clone(), number })
+    }
+
     /// The bucket in which everything of a buyer's purchases lives.
     pub fn home(item: &ItemId, buyer: &BuyerId, buckets: u16) -> Self {
         Self { item: item.clone(), number: home_bucket(buyer, buckets) }

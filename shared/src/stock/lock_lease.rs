@@ -36,6 +36,7 @@ pub struct LockLost {
 }
 
 const RAN_OUT: &str = "its lease ran out before it could be renewed";
+const OUTPACED: &str = "a later holder has written under a higher fence";
 const TAKEN_AWAY: &str = "Redis says that this process does not have it any more";
 
 struct Lease {
@@ -89,6 +90,12 @@ impl ItemLock {
     /// To be asked before every write.
     pub fn check(&self) -> Result<(), LockLost> {
         self.lease.check()
+    }
+
+    /// A later holder's fence was met: the lock is lost, whatever the lease says.
+    pub fn lost_to_another(&self) -> LockLost {
+        self.lease.lose(OUTPACED);
+        LockLost { item: self.lease.item.clone(), why: OUTPACED }
     }
 
     /// Cancelled as soon as the lock is known to be lost.

@@ -2,8 +2,8 @@
 
 use super::keys::Bucket;
 use super::reply::Words;
-use super::{Stock, StockError};
 use super::terms::Terms;
+use super::{Stock, StockError};
 use crate::config::limits::{RECORD_RETENTION, SETTLE_BATCH};
 use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
 

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod item;
 mod lock;
 mod migrate;
+pub(crate) mod reconcile;
 mod services;
 #[cfg(feature = "devstack")]
 pub(crate) mod stack;
@@ -31,6 +32,11 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Item(ItemCommand::List(list)) => item::list(&config, list).await?,
         Command::Warm(warm) => warm::run(&config, warm).await?,
         Command::Lock(LockCommand::Show(show)) => lock::show(&config, show).await?,
+        Command::Item(ItemCommand::AddStock(args)) => item::add_stock(&config, args).await?,
+        Command::Item(ItemCommand::Pause(args)) => item::pause(&config, args).await?,
+        Command::Item(ItemCommand::Resume(args)) => item::resume(&config, args).await?,
+        Command::Item(ItemCommand::End(args)) => item::end(&config, args).await?,
+        Command::Reconcile(args) => return reconcile::run(&config, args).await,
         Command::Config(args) => config::run(&config, args)?,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,

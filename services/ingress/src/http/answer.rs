@@ -101,6 +101,14 @@ fn refused(item: &ItemId, refusal: Refusal) -> Problem {
             Code::NotWarm,
             format!("{item} is not warmed up yet; try the same key again"),
         ),
+        Refusal::Frozen => Problem::new(
+            Code::Frozen,
+            format!("{item} is being corrected, nothing was taken; try the same key again"),
+        ),
+        Refusal::Paused => Problem::new(
+            Code::Paused,
+            format!("the sale of {item} is paused, nothing was taken; try the same key later"),
+        ),
         Refusal::NotOpen => Problem::new(Code::NotOpen, format!("{item} is not on sale yet")),
         Refusal::Ended => Problem::new(Code::Ended, format!("the sale of {item} is over")),
         Refusal::LimitReached => Problem::new(
@@ -120,6 +128,10 @@ fn not_now(unavailable: Unavailable) -> Problem {
         Unavailable::Redis => Problem::new(
             Code::NotReady,
             "Redis cannot be reached or is full, nothing was taken; try the same key again",
+        ),
+        Unavailable::NotCompared => Problem::new(
+            Code::NotReady,
+            "Redis has restarted and is being compared with the ledger, nothing was taken; try the same key again",
         ),
         Unavailable::Broker => Problem::new(
             Code::BrokerUnavailable,

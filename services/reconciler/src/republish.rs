@@ -1,0 +1,73 @@
+//! When the ledger has gone back in time, its orders are still written down in Redis: they are
+//! published again, under their own reservation ids, and decided once more.
+
+use shared::backends::Backends;
+use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH};
+use shared::contract::ReservationsPlaced;
+use shared::domain::{EnvironmentId, ItemId, Reservation, partition};
+use shared::ledger::LedgerError;
+use shared::queue::{Outgoing, PublishOutcome};
+use shared::stock::{Bucket, StockError};
+
+/// Why not everything was published. What was is decided once, however often it comes.
+#[derive(Debug, thiserror::Error)]
+pub enum RepublishError {
+    #[error("cannot publish orders again that the ledger has lost: {0:?}")]
+    Publish(PublishOutcome),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Stock(#[from] StockError),
+}
+
+/// Where messages go.
+#[derive(Clone)]
+pub struct Address {
+    pub environment: EnvironmentId,
+    pub partitions: u16,
+}
+
+/// Publishes reservations that are confirmed in Redis and unknown to the ledger. Returns how many.
+pub(crate) async fn republish_confirmed(
+    backends: &Backends,
+    address: &Address,
+    item: &ItemId,
+) -> Result<u64, RepublishError> {
+    let mut published = 0;
+    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+        let mut cursor = Some(0);
+        while let Some(at) = cursor {
+            let page = backends.stock.scan_confirmed(&bucket, at).await?;
+            cursor = page.next;
+            let requests: Vec<_> = page.reservations.iter().map(|one| one.request_id).collect();
+            let known = backends.ledger.find_orders(&requests).await?;
+            let lost: Vec<Reservation> = page
+                .reservations
+                .into_iter()
+                .filter(|one| !known.contains_key(&one.request_id))
+                .collect();
+            publish(backends, address, item, &lost).await?;
+            published += lost.len() as u64;
+        }
+    }
+    Ok(published)
+}
+
+/// Publishes reservations of an item, and waits for the broker to have them.
+pub(crate) async fn publish(
+    backends: &Backends,
+    address: &Address,
+    item: &ItemId,
+    reservations: &[Reservation],
+) -> Result<(), RepublishError> {
+    let partition = partition(item, address.partitions);
+    for reservations in reservations.chunks(PUBLISH_BATCH) {
+        let reservations = reservations.to_vec();
+        let placed = ReservationsPlaced { environment: address.environment, reservations };
+        match backends.publisher.publish(Outgoing::reservations(partition, &placed)).await {
+            PublishOutcome::Confirmed => {}
+            outcome => return Err(RepublishError::Publish(outcome)),
+        }
+    }
+    Ok(())
+}
