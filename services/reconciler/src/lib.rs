@@ -11,11 +11,13 @@
 //! | [`comparing`] | which items are compared with the ledger, and when |
 //! | [`reconcile`] | one item: [`compare`], look for [`suspects`], [`correct`] under lock and freeze |
 //! | [`drained`] | waits for orders that are on their way to the ledger |
+//! | [`causes`] | which requests make an item differ |
 //! | [`republish`] | orders that the ledger has lost |
 //! | [`locked`] | the item lock, with its fencing number in the ledger |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
 
 mod build;
+mod causes;
 mod compare;
 mod comparing;
 mod correct;
@@ -42,6 +44,7 @@ use shared::retry::until_done;
 use shared::shutdown::Shutdown;
 use tokio::sync::watch;
 
+pub use causes::Causes;
 pub use compare::CompareError;
 pub use correct::{CorrectError, Corrected, Mode};
 pub use drained::until_drained;

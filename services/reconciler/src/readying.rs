@@ -33,7 +33,10 @@ pub(crate) struct Readying {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Warm,
-    Terms,
+    /// `are_news`: they changed while this reconciler was watching.
+    Terms {
+        are_news: bool,
+    },
     EpochInLedger(u64),
     Retire,
 }
@@ -109,8 +112,9 @@ impl Readying {
         }
         match sighting.readiness() {
             Readiness::Live => {
-                let is_news = self.told.get(sighting.item()) != Some(&kept.item.changed_at);
-                is_news.then_some(Need::Terms)
+                let told = self.told.get(sighting.item());
+                let is_told = told == Some(&kept.item.changed_at);
+                (!is_told).then_some(Need::Terms { are_news: told.is_some() })
             }
             Readiness::LedgerBehind { epoch } => Some(Need::EpochInLedger(epoch)),
             Readiness::Built | Readiness::Cold { in_flight: false } => Some(Need::Warm),
@@ -130,7 +134,7 @@ impl Readying {
         let item = sighting.item();
         let met = match need {
             Need::Warm => warm(ledger, stock, item).await.map(drop).map_err(|e| e.to_string()),
-            Need::Terms => {
+            Need::Terms { .. } => {
                 tell_terms(stock, &sighting.kept.item).await.map(drop).map_err(|e| e.to_string())
             }
             Need::EpochInLedger(epoch) => {
@@ -143,7 +147,7 @@ impl Readying {
             tracing::warn!(%item, ?need, error, "an item is not ready; it is tried again");
             return None;
         }
-        if need != Need::Retire {
+        if !matches!(need, Need::Retire | Need::Terms { are_news: false }) {
             self.due.add(item.clone());
         }
         Some(sighting)

@@ -5,6 +5,7 @@ use shared::config::limits::{CORRECTION_LEASE, HOLDS_COMPARED};
 use shared::domain::{ItemId, UnixMillis};
 use shared::ledger::{Finding, FindingKind, LedgerError};
 
+use crate::causes::{Causes, causes};
 use crate::compare::{CompareError, Compared, compare};
 use crate::correct::{CorrectError, Corrected, Corrector, Mode};
 use crate::locked::{LockItemError, lock_item};
@@ -18,7 +19,9 @@ pub struct Reconciled {
     pub found: Corrected,
     /// Orders that were published again, because the ledger has lost them.
     pub republished: u64,
-    /// The bucket's numbers, as they were first read.
+    /// Which requests make it differ; only looked for by a plan.
+    pub causes: Option<Causes>,
+    /// The item's numbers, as they were first read.
     pub numbers: Numbers,
 }
 
@@ -54,6 +57,11 @@ impl Reconciled {
         let Corrected { units, added, buyers, buyers_corrected, ledger_behind } = &self.found;
         units == added && (buyers.is_empty() || *buyers_corrected) && *ledger_behind == 0
     }
+
+    /// Units of the difference that no request explains, when causes were looked for.
+    pub fn unexplained(&self) -> i64 {
+        self.causes.as_ref().map_or(0, |causes| self.found.units - causes.units)
+    }
 }
 
 /// Compares an item with the ledger, and does about it what the mode says. An item that looks right
@@ -74,6 +82,7 @@ pub async fn reconcile(
         item: item.clone(),
         found: Corrected::default(),
         republished: 0,
+        causes: None,
         numbers: numbers(&look),
     };
     if look.difference.is_none() && look.unseen() == 0 && suspects.is_empty() {
@@ -84,7 +93,11 @@ pub async fn reconcile(
     let found = corrector.correct(&suspects).await;
     lock.release().await;
     reconciled.found = found?;
-    if reconciled.found.ledger_behind > 0 && mode != Mode::Plan {
+    let is_behind = reconciled.found.ledger_behind > 0;
+    if mode == Mode::Plan && (is_behind || reconciled.found.units != 0) {
+        reconciled.causes = Some(causes(ledger, stock, item, is_behind).await?);
+    }
+    if mode != Mode::Plan && is_behind {
         reconciled.republished = republish_confirmed(backends, address, item).await?;
     }
     tell(&reconciled);

@@ -5,9 +5,9 @@ use shared::backends::Backends;
 use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, ItemId, Reservation, partition};
-use shared::ledger::LedgerError;
+use shared::ledger::{Ledger, LedgerError};
 use shared::queue::{Outgoing, PublishOutcome};
-use shared::stock::{Bucket, StockError};
+use shared::stock::{Bucket, Stock, StockError};
 
 /// Why not everything was published. What was is decided once, however often it comes.
 #[derive(Debug, thiserror::Error)]
@@ -34,23 +34,36 @@ pub(crate) async fn republish_confirmed(
     item: &ItemId,
 ) -> Result<u64, RepublishError> {
     let mut published = 0;
+    each_lost(&backends.ledger, &backends.stock, item, async |lost| {
+        published += lost.len() as u64;
+        publish(backends, address, item, &lost).await
+    })
+    .await?;
+    Ok(published)
+}
+
+/// Goes through the reservations that are confirmed in Redis and unknown to the ledger.
+pub(crate) async fn each_lost(
+    ledger: &Ledger,
+    stock: &Stock,
+    item: &ItemId,
+    mut on_page: impl AsyncFnMut(Vec<Reservation>) -> Result<(), RepublishError>,
+) -> Result<(), RepublishError> {
     for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
         let mut cursor = Some(0);
         while let Some(at) = cursor {
-            let page = backends.stock.scan_confirmed(&bucket, at).await?;
+            let page = stock.scan_confirmed(&bucket, at).await?;
             cursor = page.next;
             let requests: Vec<_> = page.reservations.iter().map(|one| one.request_id).collect();
-            let known = backends.ledger.find_orders(&requests).await?;
-            let lost: Vec<Reservation> = page
-                .reservations
-                .into_iter()
-                .filter(|one| !known.contains_key(&one.request_id))
-                .collect();
-            publish(backends, address, item, &lost).await?;
-            published += lost.len() as u64;
+            let known = ledger.find_orders(&requests).await?;
+            let is_lost = |one: &Reservation| !known.contains_key(&one.request_id);
+            let lost: Vec<_> = page.reservations.into_iter().filter(is_lost).collect();
+            if !lost.is_empty() {
+                on_page(lost).await?;
+            }
         }
     }
-    Ok(published)
+    Ok(())
 }
 
 /// Publishes reservations of an item, and waits for the broker to have them.

@@ -1,5 +1,6 @@
 //! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
 
+mod cause;
 mod decision;
 mod difference;
 mod drain;
@@ -16,6 +17,7 @@ mod resolution;
 mod sale;
 mod time;
 
+pub use cause::{Cause, Record, cause};
 pub use decision::{Change, Decided, Decision, Standing, decide};
 pub use difference::{
     Difference, LedgerSide, OpenHold, StockSide, difference, spread, total_differences,

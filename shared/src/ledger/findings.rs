@@ -26,6 +26,8 @@ pub enum FindingKind {
     LedgerBehind,
 }
 
+type Row = (DateTime<Utc>, String, Option<String>, i64, i64);
+
 impl FindingKind {
     /// Its name in the ledger, in metrics and in logs.
     pub fn as_str(&self) -> &'static str {
@@ -71,7 +73,7 @@ impl Ledger {
         item: &ItemId,
         most: u32,
     ) -> Result<Vec<(UnixMillis, Finding)>, LedgerError> {
-        let rows: Vec<(DateTime<Utc>, String, Option<String>, i64, i64)> = sqlx::query_as(
+        let rows: Vec<Row> = sqlx::query_as(
             "SELECT found_at, kind, buyer_id, difference, corrected FROM reconciliations
              WHERE item_id = $1 ORDER BY found_at DESC, finding_id DESC LIMIT $2",
         )

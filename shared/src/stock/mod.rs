@@ -15,6 +15,7 @@ mod lock;
 mod lock_lease;
 mod lock_scripts;
 mod read_holds;
+mod read_records;
 mod reply;
 mod reserve;
 mod restore;

@@ -25,6 +25,7 @@ const READING: &[&str] = &[
     "ZRANGE",
     "ZRANGEBYSCORE",
     "ZSCAN",
+    "ZSCORE",
 ];
 const WRITING: &[&str] = &[
     "HDEL",
@@ -54,6 +55,7 @@ const READ_BY: &[(&str, &str)] = &[
     ("open", "warm.rs"),
     ("probe", "mod.rs"),
     ("read_holds", "read_holds.rs"),
+    ("read_records", "read_records.rs"),
     ("read_totals", "totals.rs"),
     ("reserve", "reserve.rs"),
     ("restore", "restore.rs"),

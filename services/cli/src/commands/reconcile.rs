@@ -8,11 +8,14 @@ use reconciler::{Address, Mode, ReconcileError, Reconciled, reconcile};
 use serde_json::{Value, json};
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::domain::ItemId;
+use shared::domain::{Cause, ItemId, RequestId};
 
 use crate::args::Output;
 use crate::output;
 use crate::progress::Progress;
+
+/// Requests that are listed one by one.
+const LISTED: usize = 20;
 
 /// Items that are compared side by side.
 const ITEMS_AT_ONCE: usize = 8;
@@ -95,11 +98,18 @@ fn as_json((item, reconciled): &Attempt) -> Value {
         "agrees": reconciled.agrees(),
         "difference": found.units,
         "corrected": found.added,
+        "causes": found_causes(reconciled),
+        "unexplained": reconciled.unexplained(),
         "buyers": buyers.collect::<Vec<_>>(),
         "buyers_corrected": found.buyers_corrected,
         "ledger_behind": found.ledger_behind,
         "republished": reconciled.republished,
     })
+}
+
+fn found_causes(reconciled: &Reconciled) -> Vec<Value> {
+    let one = |(request_id, cause, units): &(RequestId, Cause, i64)| json!({ "request_id": request_id.to_string(), "cause": cause.to_string(), "units": units });
+    reconciled.causes.iter().flat_map(|causes| &causes.requests).map(one).collect()
 }
 
 fn as_lines((item, reconciled): &Attempt) -> Vec<String> {
@@ -115,6 +125,21 @@ fn as_lines((item, reconciled): &Attempt) -> Vec<String> {
             "{item}: Redis sells {} units {direction}; {} corrected",
             found.units.abs(),
             found.added
+        ));
+    }
+    if let Some(causes) = &reconciled.causes {
+        for (request_id, cause, units) in causes.requests.iter().take(LISTED) {
+            lines.push(format!("{item}:   {units:+} by request {request_id}: {cause}"));
+        }
+        let more = causes.count.saturating_sub(LISTED as u64);
+        if more > 0 {
+            lines.push(format!("{item}:   and {more} more requests; --json lists up to 1,000"));
+        }
+    }
+    if reconciled.unexplained() != 0 {
+        lines.push(format!(
+            "{item}:   {:+} by no request: Redis was changed from outside, or lost some of its data",
+            reconciled.unexplained()
         ));
     }
     for (buyer, units) in &found.buyers {
