@@ -1,5 +1,6 @@
 //! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
 
+mod admission;
 mod decision;
 mod hold;
 mod ids;
@@ -13,11 +14,12 @@ mod resolution;
 mod sale;
 mod time;
 
+pub use admission::{Admission, Misfit, Onlooker, StoreBinding, admit};
 pub use decision::{Change, Decided, Decision, Standing, decide};
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
-    ReservationId,
+    ReservationId, StoreId,
 };
 pub use law::{Books, Violation, broken_laws};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};

@@ -5,11 +5,14 @@
 //! may be dropped, such as HTTP handlers, call from a task of their own.
 
 mod begin_warm;
+mod bind_store;
+mod binding;
 mod catalog;
 mod commit;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
+mod durability;
 mod environment;
 mod error;
 mod expire;
@@ -22,9 +25,12 @@ mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
+mod see_store;
 mod warmed_items;
 
 pub use begin_warm::{WarmOrder, WarmPlan};
+pub use bind_store::BindOutcome;
+pub use binding::Binding;
 pub use catalog::CatalogPage;
 pub use count_orders::OrderCounts;
 pub use error::LedgerError;
@@ -32,6 +38,7 @@ pub use expire::Expiry;
 pub use items::Item;
 pub use park::{Letter, Subject};
 pub use put_item::PutOutcome;
+pub use see_store::SeeOutcome;
 pub use warmed_items::WarmedItem;
 
 use std::sync::Arc;

@@ -13,7 +13,9 @@ mod reply;
 mod reserve;
 mod restore;
 mod script;
+mod server;
 mod snapshot;
+mod store;
 mod warm;
 
 pub use claim_overdue::Overdue;
@@ -23,7 +25,9 @@ pub use find_hold::{FoundHold, HoldLookup};
 pub use keys::Bucket;
 pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
+pub use server::Server;
 pub use snapshot::Snapshot;
+pub use store::BindReply;
 pub use warm::{BucketPlan, OrderRecord, WarmReply};
 
 use std::time::Duration;

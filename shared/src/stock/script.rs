@@ -18,6 +18,7 @@ pub(super) struct Call<'a> {
 
 /// Every script that services run.
 pub(super) struct Scripts {
+    pub(super) bind_store: Named,
     pub(super) claim_overdue: Named,
     pub(super) confirm: Named,
     pub(super) find_hold: Named,
@@ -26,6 +27,7 @@ pub(super) struct Scripts {
     pub(super) reserve: Named,
     pub(super) restore: Named,
     pub(super) snapshot: Named,
+    pub(super) store: Named,
     pub(super) warm: Named,
     pub(super) warm_page: Named,
 }
@@ -44,6 +46,7 @@ impl Scripts {
     pub(super) fn get() -> &'static Self {
         static SCRIPTS: OnceLock<Scripts> = OnceLock::new();
         SCRIPTS.get_or_init(|| Self {
+            bind_store: named(source!("bind_store")),
             claim_overdue: named(source!("claim_overdue")),
             confirm: named(source!("confirm")),
             find_hold: named(source!("find_hold")),
@@ -52,6 +55,7 @@ impl Scripts {
             reserve: named(source!("reserve")),
             restore: named(source!("restore")),
             snapshot: named(source!("snapshot")),
+            store: named(source!("store")),
             warm: named(source!("warm")),
             warm_page: named(source!("warm_page")),
         })

@@ -16,6 +16,7 @@ const WRITING: &[&str] = &["HDEL", "HINCRBY", "HSET", "SET", "UNLINK", "ZADD", "
 
 /// Which file of the stock room reads the replies of each script.
 const READ_BY: &[(&str, &str)] = &[
+    ("bind_store", "store.rs"),
     ("claim_overdue", "claim_overdue.rs"),
     ("confirm", "confirm.rs"),
     ("find_hold", "find_hold.rs"),
@@ -24,6 +25,7 @@ const READ_BY: &[(&str, &str)] = &[
     ("reserve", "reserve.rs"),
     ("restore", "restore.rs"),
     ("snapshot", "snapshot.rs"),
+    ("store", "store.rs"),
     ("warm", "warm.rs"),
     ("warm_page", "warm.rs"),
 ];
