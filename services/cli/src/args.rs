@@ -66,6 +66,9 @@ pub(crate) enum Command {
     Item(ItemCommand),
     /// Build items in Redis from the ledger, so that they can be bought; a live item is left alone
     Warm(WarmArgs),
+    /// Look at the Redis that may sell for this ledger
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
@@ -104,6 +107,12 @@ pub(crate) enum ItemCommand {
     Show(ShowArgs),
     /// List items in the order of their ids
     List(ListArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Show which store the ledger names, when it was seen, and what this Redis is
+    Show(Output),
 }
 
 #[derive(Debug, ClapArgs)]

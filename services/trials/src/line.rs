@@ -108,6 +108,7 @@ impl Line {
     pub async fn warm(&self, item: &ItemId) {
         // The connection to Redis may be just about to be made.
         until("the item is warm", async || {
+            reconciler::bind_first(&self.config, &self.ledger, &self.stock).await.ok()?;
             reconciler::warm(&self.ledger, &self.stock, item).await.ok()
         })
         .await;

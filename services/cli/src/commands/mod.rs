@@ -8,13 +8,14 @@ mod migrate;
 mod services;
 #[cfg(feature = "devstack")]
 pub(crate) mod stack;
+mod store;
 mod warm;
 
 use std::process::ExitCode;
 
 use shared::config::Config;
 
-use crate::args::{Command, ItemCommand};
+use crate::args::{Command, ItemCommand, StoreCommand};
 
 /// Runs a command.
 pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<ExitCode> {
@@ -29,6 +30,7 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Item(ItemCommand::Show(show)) => item::show(&config, show).await?,
         Command::Item(ItemCommand::List(list)) => item::list(&config, list).await?,
         Command::Warm(warm) => warm::run(&config, warm).await?,
+        Command::Store(StoreCommand::Show(output)) => store::show(&config, output).await?,
         Command::Config(args) => config::run(&config, args)?,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,

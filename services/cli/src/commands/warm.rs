@@ -14,6 +14,7 @@ use crate::output;
 pub(crate) async fn run(config: &Config, args: WarmArgs) -> anyhow::Result<()> {
     let ledger = Ledger::connect(&config.ledger)?;
     let stock = Stock::connect(&config.redis, &config.namespace)?;
+    reconciler::bind_first(config, &ledger, &stock).await.context("nothing is warmed up")?;
     let (mut results, mut failed) = (Vec::new(), 0);
     for item in &args.items {
         match reconciler::warm(&ledger, &stock, item).await.context("cannot warm up") {
