@@ -9,7 +9,7 @@ pub use refused::Refused;
 
 use crate::config::Config;
 use crate::config::limits::{STORE_SEEN_EVERY, STORE_UNSEEN};
-use crate::domain::{Admission, EnvironmentId, Onlooker, StoreBinding};
+use crate::domain::{Admission, EnvironmentId, Onlooker, StoreBinding, StoreId};
 use crate::ledger::{Binding, Ledger};
 use crate::queue;
 use crate::retry::Pauses;
@@ -79,7 +79,9 @@ impl<'a> Gate<'a> {
             (Admission::Admitted, _) => Standing::Bound,
             (Admission::StoreLost, Some(lost)) => Standing::Lost(lost),
             (Admission::Unbound | Admission::StoreLost, _) => Standing::Unbound,
-            (Admission::Wait, named) => return Ok(Found::Unclear(self.waiting(named.as_ref()))),
+            (Admission::Wait, named) => {
+                return Ok(Found::Unclear(self.waiting(store, named.as_ref())));
+            }
             (Admission::Refused(misfit), _) => return Err(Refused::misfit(self.config, misfit)),
         };
         Ok(Found::Clear { environment, standing })
@@ -107,10 +109,10 @@ impl<'a> Gate<'a> {
         Ok(())
     }
 
-    fn waiting(&self, named: Option<&StoreBinding>) -> String {
+    fn waiting(&self, found: Option<StoreId>, named: Option<&StoreBinding>) -> String {
         let Config { namespace, redis, ledger, .. } = self.config;
-        match named {
-            Some(named) => format!(
+        match (found, named) {
+            (None, Some(named)) => format!(
                 "waiting until it is clear whether Redis {} has lost namespace {namespace}, or is \
                  another one than the ledger {} names: its store {} was seen just now, and counts \
                  as lost when nobody has seen it for {} s",
@@ -119,7 +121,8 @@ impl<'a> Gate<'a> {
                 named.store,
                 STORE_UNSEEN.as_secs(),
             ),
-            None => format!("looking again at Redis {} and the ledger {}", redis.url, ledger.url),
+            // The first of two looks that have to agree before it is refused.
+            _ => format!("looking again at Redis {} and the ledger {}", redis.url, ledger.url),
         }
     }
 }

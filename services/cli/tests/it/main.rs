@@ -4,4 +4,5 @@ mod command;
 mod config;
 mod demo;
 mod items;
+mod refusals;
 mod services;
