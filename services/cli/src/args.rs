@@ -72,6 +72,9 @@ pub(crate) enum Command {
     Lock(LockCommand),
     /// Compare Redis with the ledger, and correct what differs
     Reconcile(ReconcileArgs),
+    /// Look at the Redis that may sell for this ledger
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
@@ -129,6 +132,12 @@ pub(crate) enum LockCommand {
     /// what you want. The lock of one that died is free when the lease shown here has ended, after 30
     /// seconds at most. Nothing that buyers do needs the lock.
     Show(ShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Show which store the ledger names, when it was seen, and what this Redis is
+    Show(Output),
 }
 
 #[derive(Debug, ClapArgs)]

@@ -5,7 +5,7 @@ use shared::domain::{BuyerId, Cause, ItemId, RequestId, cause};
 use shared::ledger::{DecidedOrder, Ledger};
 use shared::stock::{Bucket, Stock};
 
-use crate::republish::{RepublishError, each_lost};
+use crate::republish::{Lost, RepublishError};
 
 /// More requests than this are counted, not kept.
 const KEPT: usize = 1_000;
@@ -59,13 +59,12 @@ pub(crate) async fn causes(
         }
     }
     if ledger_is_behind {
-        each_lost(ledger, stock, item, async |lost| {
-            for one in lost {
+        let mut lost = Lost::of(item);
+        while let Some(page) = lost.next_page(ledger, stock).await? {
+            for one in page {
                 causes.add(one.request_id, Cause::LostByLedger, one.quantity.units());
             }
-            Ok(())
-        })
-        .await?;
+        }
     }
     Ok(causes)
 }

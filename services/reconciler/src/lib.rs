@@ -15,6 +15,7 @@
 //! | [`republish`] | orders that the ledger has lost |
 //! | [`locked`] | the item lock, with its fencing number in the ledger |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
+//! | [`store`] | which Redis may sell: binds it, sees it, binds another when it is lost |
 
 mod build;
 mod causes;
@@ -31,14 +32,16 @@ mod recover;
 mod republish;
 mod retire;
 mod rounds;
+mod store;
 mod suspects;
 mod terms;
 mod warm;
 
-use shared::backends::{Backends, InvalidSettings};
+use shared::backends::{Backends, InvalidSettings, NotStarted};
 use shared::config::Config;
-use shared::config::limits::DELIVERY_BATCH;
+use shared::config::limits::{DELIVERY_BATCH, SHUTDOWN_GRACE};
 use shared::crash;
+use shared::gate::{self, Refused};
 use shared::queue::{Deliveries, Queue};
 use shared::retry::until_done;
 use shared::shutdown::Shutdown;
@@ -51,40 +54,59 @@ pub use drained::until_drained;
 pub use locked::{LockItemError, lock_item};
 pub use reconcile::{Numbers, ReconcileError, Reconciled, reconcile};
 pub use republish::{Address, RepublishError};
+pub use store::{NotBound, bind_first};
 pub use terms::tell_terms;
 pub use warm::{WarmError, Warmed, warm};
 
 use crate::comparing::Comparing;
 use crate::overdue::Finisher;
 use crate::readying::Readying;
-use crate::rounds::{Due, keep_finishing};
+use crate::rounds::{Due, Rounds};
+use crate::store::Keeper;
 
 /// Reconciles until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
-pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSettings> {
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), NotStarted> {
     let backends = Backends::open(config, "reconciler")?;
-    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
+    let Some(environment) = backends.admit(config, &shutdown).await? else { return Ok(()) };
+    // Of its own, so that a refusal ends this service and no other of the process.
+    let shutdown = shutdown.child();
     let letters = Deliveries::subscribe(
         &config.rabbitmq,
         &config.namespace,
         "reconciler, dead letters",
         vec![Queue::Dead],
-    )?;
+    )
+    .map_err(InvalidSettings::from)?;
+    let keeper = Keeper::new(&config.namespace, &backends);
     let address = Address { environment, partitions: config.rabbitmq.partitions };
     let finisher = Finisher::new(config, backends.clone(), address.clone());
     let due = Due::default();
     let readying = Readying::new(config, backends.clone(), due.clone());
     let comparing = Comparing { backends: backends.clone(), address, due };
     let (sender, seen) = watch::channel(Vec::new());
+    let (warm_lead, ledger) = (config.reconciler.warm_lead(), backends.ledger.clone());
+    let rounds = Rounds { warm_lead, ledger, finisher, bound: keeper.bound() };
     tracing::info!(%environment, "reconciling");
-    tokio::join!(
-        keep_finishing(config, &backends.ledger, finisher, sender, &shutdown),
+    let (declared, ..) = tokio::join!(
+        declare(config, &shutdown),
+        rounds.keep(sender, &shutdown),
         readying.keep(seen.clone(), &shutdown),
         comparing.keep(seen, &shutdown),
+        keeper.keep(&shutdown),
         keep_parking(letters, &backends, &shutdown),
     );
     backends.ledger.close().await;
     tracing::info!("stopped reconciling");
-    Ok(())
+    Ok(declared?)
+}
+
+/// Beside everything else: a broker that is away keeps nobody from what the ledger has decided.
+async fn declare(config: &Config, shutdown: &Shutdown) -> Result<(), Refused> {
+    let declared = gate::declare(config, "reconciler", shutdown).await;
+    if declared.is_err() {
+        shutdown.begin(SHUTDOWN_GRACE);
+    }
+    declared
 }
 
 async fn keep_parking(mut letters: Deliveries, backends: &Backends, shutdown: &Shutdown) {

@@ -34,36 +34,39 @@ pub(crate) async fn republish_confirmed(
     item: &ItemId,
 ) -> Result<u64, RepublishError> {
     let mut published = 0;
-    each_lost(&backends.ledger, &backends.stock, item, async |lost| {
-        published += lost.len() as u64;
-        publish(backends, address, item, &lost).await
-    })
-    .await?;
+    let mut lost = Lost::of(item);
+    while let Some(page) = lost.next_page(&backends.ledger, &backends.stock).await? {
+        publish(backends, address, item, &page).await?;
+        published += page.len() as u64;
+    }
     Ok(published)
 }
 
-/// Goes through the reservations that are confirmed in Redis and unknown to the ledger.
-pub(crate) async fn each_lost(
-    ledger: &Ledger,
-    stock: &Stock,
-    item: &ItemId,
-    mut on_page: impl AsyncFnMut(Vec<Reservation>) -> Result<(), RepublishError>,
-) -> Result<(), RepublishError> {
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-        let mut cursor = Some(0);
-        while let Some(at) = cursor {
-            let page = stock.scan_confirmed(&bucket, at).await?;
-            cursor = page.next;
-            let requests: Vec<_> = page.reservations.iter().map(|one| one.request_id).collect();
-            let known = ledger.find_orders(&requests).await?;
-            let is_lost = |one: &Reservation| !known.contains_key(&one.request_id);
-            let lost: Vec<_> = page.reservations.into_iter().filter(is_lost).collect();
-            if !lost.is_empty() {
-                on_page(lost).await?;
-            }
-        }
+/// The reservations that are confirmed in Redis and unknown to the ledger, page by page.
+pub(crate) struct Lost {
+    /// Where to go on, bucket by bucket.
+    todo: Vec<(Bucket, u64)>,
+}
+
+impl Lost {
+    pub(crate) fn of(item: &ItemId) -> Self {
+        Self { todo: Bucket::all(item, BUCKETS_PER_ITEM).map(|bucket| (bucket, 0)).collect() }
     }
-    Ok(())
+
+    /// `None` after the last page; a page may be empty.
+    pub(crate) async fn next_page(
+        &mut self,
+        ledger: &Ledger,
+        stock: &Stock,
+    ) -> Result<Option<Vec<Reservation>>, RepublishError> {
+        let Some((bucket, cursor)) = self.todo.pop() else { return Ok(None) };
+        let page = stock.scan_confirmed(&bucket, cursor).await?;
+        self.todo.extend(page.next.map(|next| (bucket, next)));
+        let requests: Vec<_> = page.reservations.iter().map(|one| one.request_id).collect();
+        let known = ledger.find_orders(&requests).await?;
+        let is_lost = |one: &Reservation| !known.contains_key(&one.request_id);
+        Ok(Some(page.reservations.into_iter().filter(is_lost).collect()))
+    }
 }
 
 /// Publishes reservations of an item, and waits for the broker to have them.

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use shared::config::Config;
 use shared::config::limits::RECONCILE_ROUND;
 use shared::domain::{BucketStanding, ItemId, Readiness, readiness};
 use shared::ledger::{KeptItem, Ledger};
@@ -65,36 +65,46 @@ pub(crate) fn ticks() -> Interval {
     ticks
 }
 
-/// Finishes overdue holds of every item, round after round.
-pub(crate) async fn keep_finishing(
-    config: &Config,
-    ledger: &Ledger,
-    finisher: Finisher,
-    seen: watch::Sender<Vec<Sighting>>,
-    shutdown: &Shutdown,
-) {
-    let mut rounds = ticks();
-    let mut told = false;
-    loop {
-        tokio::select! {
-            _ = rounds.tick() => {}
-            () = shutdown.stop.cancelled() => return,
-        }
-        let trouble = match ledger.kept_items(config.reconciler.warm_lead()).await {
-            Ok(items) => {
-                let (sightings, trouble) = go_round(&finisher, items).await;
-                seen.send_replace(sightings);
-                trouble
+/// What finishing overdue holds needs.
+pub(crate) struct Rounds {
+    pub(crate) warm_lead: Duration,
+    pub(crate) ledger: Ledger,
+    pub(crate) finisher: Finisher,
+    /// Whether this Redis is the one that may sell for the ledger.
+    pub(crate) bound: watch::Receiver<bool>,
+}
+
+impl Rounds {
+    /// Finishes overdue holds of every item, round after round.
+    pub(crate) async fn keep(mut self, seen: watch::Sender<Vec<Sighting>>, shutdown: &Shutdown) {
+        let mut rounds = ticks();
+        let mut told = false;
+        loop {
+            tokio::select! {
+                _ = rounds.tick() => {}
+                () = shutdown.stop.cancelled() => return,
             }
-            Err(error) => Some(error.to_string()),
-        };
-        match trouble {
-            None => told = false,
-            Some(error) if !told => {
-                tracing::warn!(error, "overdue holds wait until their backends are back");
-                told = true;
+            if !*self.bound.borrow_and_update() {
+                // What another Redis holds is not this ledger's.
+                seen.send_replace(Vec::new());
+                continue;
             }
-            Some(_) => {}
+            let trouble = match self.ledger.kept_items(self.warm_lead).await {
+                Ok(items) => {
+                    let (sightings, trouble) = go_round(&self.finisher, items).await;
+                    seen.send_replace(sightings);
+                    trouble
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            match trouble {
+                None => told = false,
+                Some(error) if !told => {
+                    tracing::warn!(error, "overdue holds wait until their backends are back");
+                    told = true;
+                }
+                Some(_) => {}
+            }
         }
     }
 }

@@ -79,7 +79,8 @@ impl Line {
         Self::of(World::on(endpoints).await.config)
     }
 
-    fn of(config: Config) -> Self {
+    /// What these settings lead to, such as those of another deployment.
+    pub fn of(config: Config) -> Self {
         let ledger = Ledger::connect(&config.ledger).expect("a ledger");
         let stock = Stock::connect(&config.redis, &config.namespace).expect("a stock");
         Self { config, ledger, stock, running: Vec::new() }
@@ -108,6 +109,7 @@ impl Line {
     pub async fn warm(&self, item: &ItemId) {
         // The connection to Redis may be just about to be made.
         until("the item is warm", async || {
+            reconciler::bind_first(&self.config, &self.ledger, &self.stock).await.ok()?;
             reconciler::warm(&self.ledger, &self.stock, item).await.ok()
         })
         .await;
@@ -172,6 +174,12 @@ impl Line {
         self.config.redis.url = url.parse().expect("a URL");
         let moved = Stock::connect(&self.config.redis, &self.config.namespace);
         self.stock = moved.expect("a stock");
+    }
+
+    /// Nobody has seen the store for long: a reconciler may bind another.
+    pub async fn forget_store(&self) {
+        let long_ago = "UPDATE environment SET store_seen_at = store_seen_at - interval '1 hour'";
+        self.ledger.meddle(long_ago).await.expect("forgotten");
     }
 
     /// Makes holds overdue soon. Services and windows that were opened before stay as they are.

@@ -146,6 +146,12 @@ pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often ingress reads the catalog.
 pub const CATALOG_REFRESH: Duration = Duration::from_millis(500);
 
+/// How often a reconciler tells the ledger that it sees the store.
+pub const STORE_SEEN_EVERY: Duration = Duration::from_secs(5);
+
+/// For how long nobody may have seen a store until another may take its place.
+pub const STORE_UNSEEN: Duration = Duration::from_secs(20);
+
 /// The largest body of a purchase request; a good one has some 20 bytes.
 pub const BODY_BYTES: usize = 4 * 1024;
 
@@ -190,6 +196,13 @@ const _: () = assert!(
 const _: () = assert!(
     REPLICATION_DEADLINE.as_millis() < REDIS_DEADLINE.as_millis(),
     "Redis must answer for its replicas before its caller stops listening"
+);
+const _: () = assert!(
+    STORE_SEEN_EVERY.as_millis()
+        + REDIS_DEADLINE.as_millis()
+        + 2 * (LEDGER_ACQUIRE_DEADLINE.as_millis() + STATEMENT_TIMEOUT.as_millis())
+        <= STORE_UNSEEN.as_millis(),
+    "one slow look at a store that is there must not make it look lost"
 );
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,

@@ -1,5 +1,6 @@
 //! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
 
+mod admission;
 mod cause;
 mod decision;
 mod difference;
@@ -17,6 +18,7 @@ mod resolution;
 mod sale;
 mod time;
 
+pub use admission::{Admission, Misfit, Onlooker, StoreBinding, admit};
 pub use cause::{Cause, Record, cause};
 pub use decision::{Change, Decided, Decision, Standing, decide};
 pub use difference::{
@@ -27,7 +29,7 @@ pub use drain::Drain;
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
-    ReservationId,
+    ReservationId, StoreId,
 };
 pub use law::{Books, Violation, broken_laws};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};

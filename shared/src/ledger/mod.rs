@@ -6,6 +6,8 @@
 
 mod add_stock;
 mod begin_warm;
+mod bind_store;
+mod binding;
 mod catalog;
 mod change_sale;
 mod commit;
@@ -13,6 +15,7 @@ mod compare;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
+mod durability;
 mod environment;
 mod error;
 mod expire;
@@ -29,9 +32,12 @@ mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
+mod see_store;
 
 pub use add_stock::Added;
 pub use begin_warm::{WarmOrder, WarmReading};
+pub use bind_store::BindOutcome;
+pub use binding::Binding;
 pub use catalog::CatalogPage;
 pub use change_sale::Changed;
 pub use count_orders::OrderCounts;
@@ -43,6 +49,7 @@ pub use kept_items::KeptItem;
 pub use list_orders::DecidedOrder;
 pub use park::{Letter, Subject};
 pub use put_item::PutOutcome;
+pub use see_store::SeeOutcome;
 
 use std::sync::Arc;
 

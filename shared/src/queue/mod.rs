@@ -6,6 +6,7 @@
 
 mod acks;
 mod connection;
+mod declare;
 mod deliveries;
 mod depth;
 mod error;
@@ -17,6 +18,7 @@ mod subscription;
 mod topology;
 mod window;
 
+pub use declare::declare;
 pub use deliveries::{Deliveries, Delivery};
 pub use depth::ready_messages;
 pub use error::QueueError;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, io::tcp::TcpSettings,
+    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, RedisError,
+    io::tcp::TcpSettings,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -59,17 +60,32 @@ impl Connection {
     pub(super) async fn run<T: FromRedisValue>(&self, call: Call<'_>) -> Result<T, StockError> {
         let (number, mut connection) = self.current().await?;
         let Call { name, invocation } = call;
-        invocation.invoke_async(&mut connection).await.map_err(|source| {
-            let error = StockError::of_call(&self.address, name, source);
-            if error.is_unknown() {
-                self.broken.send_if_modified(|newest| {
-                    let is_news = *newest < number;
-                    *newest = number.max(*newest);
-                    is_news
-                });
-            }
-            error
-        })
+        let reply = invocation.invoke_async(&mut connection).await;
+        reply.map_err(|source| self.failed(number, name, source))
+    }
+
+    /// What the server tells about itself; `None` where it does not let us ask.
+    pub(super) async fn info(&self, section: &'static str) -> Result<Option<String>, StockError> {
+        let (number, mut connection) = self.current().await?;
+        let reply = redis::cmd("INFO").arg(section).query_async(&mut connection).await;
+        match reply {
+            Ok(text) => Ok(Some(text)),
+            Err(source) if matches!(source.code(), Some("NOPERM" | "ERR")) => Ok(None),
+            Err(source) => Err(self.failed(number, "INFO", source)),
+        }
+    }
+
+    /// What a failed call means. A connection that gave no reply is replaced.
+    fn failed(&self, number: u64, name: &'static str, source: RedisError) -> StockError {
+        let error = StockError::of_call(&self.address, name, source);
+        if error.is_unknown() {
+            self.broken.send_if_modified(|newest| {
+                let is_news = *newest < number;
+                *newest = number.max(*newest);
+                is_news
+            });
+        }
+        error
     }
 
     /// Runs a script on a connection of its own, and then waits until `replicas` have what it wrote,

@@ -83,6 +83,11 @@ impl Keys {
         format!("{}:{{{item}}}:{what}", self.namespace)
     }
 
+    /// String: which store this Redis is. Of the deployment, not of a bucket.
+    pub(super) fn store(&self) -> String {
+        format!("{}:store", self.namespace)
+    }
+
     fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
         format!("{}:{{{item}#{number}}}:{what}", self.namespace)
     }
@@ -97,6 +102,7 @@ mod tests {
         let keys = Keys::new(&"shop-eu".parse().expect("a namespace"));
         let bucket = Bucket { item: "Flash_T.1".parse().expect("an item"), number: 0 };
         let request_id = "0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77".parse().expect("a request id");
+        assert_eq!(keys.store(), "shop-eu:store");
         assert_eq!(keys.sale(&bucket), "shop-eu:{Flash_T.1#0}:sale");
         assert_eq!(keys.buyers(&bucket), "shop-eu:{Flash_T.1#0}:buyers");
         assert_eq!(keys.held(&bucket), "shop-eu:{Flash_T.1#0}:held");

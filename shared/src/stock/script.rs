@@ -16,6 +16,7 @@ pub(super) struct Call<'a> {
 
 /// Every script that services run.
 pub(super) struct Scripts {
+    pub(super) bind_store: Named,
     pub(super) claim_overdue: Named,
     pub(super) confirm: Named,
     pub(super) correct: Named,
@@ -38,6 +39,7 @@ pub(super) struct Scripts {
     pub(super) scan_totals: Named,
     pub(super) snapshot: Named,
     pub(super) stamp: Named,
+    pub(super) store: Named,
     pub(super) terms: Named,
     pub(super) thaw: Named,
     pub(super) warm: Named,
@@ -58,6 +60,7 @@ impl Scripts {
     pub(super) fn new(checks_incarnation: bool) -> Self {
         let named = |source| named(source, checks_incarnation);
         Self {
+            bind_store: named(source!("bind_store")),
             claim_overdue: named(source!("claim_overdue")),
             confirm: named(source!("confirm")),
             correct: named(source!("correct")),
@@ -80,6 +83,7 @@ impl Scripts {
             scan_totals: named(source!("scan_totals")),
             snapshot: named(source!("snapshot")),
             stamp: named(source!("stamp")),
+            store: named(source!("store")),
             terms: named(source!("terms")),
             thaw: named(source!("thaw")),
             warm: named(source!("warm")),

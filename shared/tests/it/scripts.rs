@@ -42,6 +42,7 @@ const WRITING: &[&str] = &[
 
 /// Which file of the stock room reads the replies of each script.
 const READ_BY: &[(&str, &str)] = &[
+    ("bind_store", "store.rs"),
     ("claim_overdue", "claim_overdue.rs"),
     ("confirm", "confirm.rs"),
     ("correct", "correct.rs"),
@@ -66,6 +67,7 @@ const READ_BY: &[(&str, &str)] = &[
     ("stamp", "correct.rs"),
     ("terms", "terms.rs"),
     ("thaw", "freeze.rs"),
+    ("store", "store.rs"),
     ("warm", "warm.rs"),
     ("warm_page", "warm.rs"),
 ];

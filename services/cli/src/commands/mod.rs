@@ -10,13 +10,14 @@ pub(crate) mod reconcile;
 mod services;
 #[cfg(feature = "devstack")]
 pub(crate) mod stack;
+mod store;
 mod warm;
 
 use std::process::ExitCode;
 
 use shared::config::Config;
 
-use crate::args::{Command, ItemCommand, LockCommand};
+use crate::args::{Command, ItemCommand, LockCommand, StoreCommand};
 
 /// Runs a command.
 pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<ExitCode> {
@@ -37,6 +38,7 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Item(ItemCommand::Resume(args)) => item::resume(&config, args).await?,
         Command::Item(ItemCommand::End(args)) => item::end(&config, args).await?,
         Command::Reconcile(args) => return reconcile::run(&config, args).await,
+        Command::Store(StoreCommand::Show(output)) => store::show(&config, output).await?,
         Command::Config(args) => config::run(&config, args)?,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,

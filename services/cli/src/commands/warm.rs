@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use futures_util::stream::{self, StreamExt};
 use indicatif::ProgressBar;
 use reconciler::{WarmError, Warmed, until_drained, warm};
@@ -28,6 +28,7 @@ type Attempt = (ItemId, Result<Warmed, String>);
 pub(crate) async fn run(config: &Config, args: WarmArgs) -> anyhow::Result<()> {
     let ledger = Ledger::connect(&config.ledger)?;
     let stock = Stock::connect(&config.redis, &config.namespace)?;
+    reconciler::bind_first(config, &ledger, &stock).await.context("nothing is warmed up")?;
     let items = if args.all { ledger.warmable_items().await? } else { args.items };
     let began = Instant::now();
     let mut progress = Progress::new();

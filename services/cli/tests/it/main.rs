@@ -5,4 +5,5 @@ mod config;
 mod demo;
 mod items;
 mod locks;
+mod refusals;
 mod services;

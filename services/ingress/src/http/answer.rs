@@ -150,5 +150,8 @@ fn not_now(unavailable: Unavailable) -> Problem {
 }
 
 pub(super) fn catalog_not_read() -> Problem {
-    Problem::new(Code::NotReady, "the ledger could not be reached yet to read what is on sale")
+    Problem::new(
+        Code::NotReady,
+        "it is not known yet what is on sale: this ingress still waits for its backends",
+    )
 }

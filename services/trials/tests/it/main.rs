@@ -1,5 +1,6 @@
 //! The product as its buyers and operators meet it, on real backends, theme by theme.
 
+mod admission;
 mod broker_trouble;
 mod crashes;
 mod damages;

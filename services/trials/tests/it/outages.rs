@@ -30,6 +30,19 @@ async fn until_told(buyer: &mut Buyer, key: &str, backend: &str) {
     .await;
 }
 
+/// Waits until an ingress that has never sold says that it waits for this backend and for no other.
+async fn until_waiting(buyer: &mut Buyer, backend: &str, others: &[&str]) {
+    within(BACK_WITHIN, &format!("waiting for {backend}"), async || {
+        let refused = buyer.buy("shoe", "key-1", 1).await;
+        refused.assert_problem(503, "not_ready", None);
+        let ready = buyer.get("/readyz").await;
+        let waiting = ready.body["checks"]["catalog"].as_str().unwrap_or_default();
+        let only = waiting.contains(backend) && !others.iter().any(|other| waiting.contains(other));
+        only.then_some(())
+    })
+    .await;
+}
+
 /// Waits until purchases are accepted.
 async fn until_sold(buyer: &mut Buyer, key: &str) -> Answer {
     within(BACK_WITHIN, "sold again", async || {
@@ -71,12 +84,12 @@ async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
         assert_ne!(ready.body["checks"][check], "ok", "{ready:?}");
     }
 
-    until_told(&mut ann, "key-1", "ledger").await;
+    until_waiting(&mut ann, "cannot reach the ledger", &[]).await;
     block_in_place(|| postgres.restart().expect("PostgreSQL"));
+    until_waiting(&mut ann, "cannot reach Redis", &["ledger"]).await;
+    block_in_place(|| redis.restart().expect("Redis"));
     until_told(&mut ann, "key-1", "RabbitMQ").await;
     block_in_place(|| rabbitmq.restart().expect("RabbitMQ"));
-    until_told(&mut ann, "key-1", "Redis").await;
-    block_in_place(|| redis.restart().expect("Redis"));
 
     let accepted = until_sold(&mut ann, "key-1").await;
     assert_eq!(ann.final_state(&accepted).await, "confirmed");

@@ -7,6 +7,7 @@ mod errors;
 mod expire;
 mod items;
 mod migrate;
+mod store;
 mod warm;
 
 use std::time::Duration;

@@ -6,6 +6,7 @@ mod full;
 mod raw;
 mod reserve;
 mod settle;
+mod store;
 mod transitions;
 mod walk;
 mod warm;

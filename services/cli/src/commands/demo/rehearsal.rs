@@ -97,6 +97,7 @@ async fn put_on_sale(
     let opened = UnixMillis(now.0.saturating_sub(60_000));
     let window = Window::new(opened, now.plus(Duration::from_secs(24 * 60 * 60)))?;
     ledger.put_item(&Sale::new(item.clone(), units, Some(1), window)?).await?;
+    reconciler::bind_first(&line.config, ledger, stock).await?;
     reconciler::warm(ledger, stock, item).await?;
     let mut client = Client::new(line.address);
     let until = Instant::now() + PATIENCE;
