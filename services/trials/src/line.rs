@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
 use load::client::Client;
+use reconciler::{Address, Mode, Reconciled, reconcile};
+use shared::backends::Backends;
 use shared::config::Config;
 use shared::devstack::{Endpoints, World};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window, broken_laws};
@@ -236,6 +238,17 @@ impl Line {
             (self.snapshot(item).await.held == 0).then_some(())
         })
         .await;
+    }
+
+    /// Compares an item with the ledger, and corrects what differs, as `lastunit reconcile` does.
+    pub async fn reconcile(&self, item: &ItemId) -> Reconciled {
+        let backends = Backends::open(&self.config, "trial").expect("good settings");
+        let environment = self.ledger.environment().await.expect("the ledger");
+        let address = Address { environment, partitions: self.config.rabbitmq.partitions };
+        until("the item is compared", async || {
+            reconcile(&backends, &address, item, Mode::Apply).await.ok()
+        })
+        .await
     }
 
     /// Waits until nothing is held, and checks the law.
