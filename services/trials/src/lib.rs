@@ -7,6 +7,7 @@
 //! | [`buyer`] | somebody who buys over HTTP, and what they are told |
 //! | [`messages`] | what is published past ingress, and what arrives in the dead letters |
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
+//! | [`holder`] | a process that has an item's lock, and may be frozen |
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
@@ -26,6 +27,7 @@ pub mod buyer;
 pub mod crowd;
 pub mod faults;
 pub mod grounds;
+pub mod holder;
 pub mod injection;
 pub mod line;
 pub mod meddler;

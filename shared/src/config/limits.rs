@@ -130,9 +130,9 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 pub const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// How long a waiting caller that does not ask again keeps its place in the queue. Many times the
-/// poll, so that a busy machine costs nobody the place; short, because nobody behind a caller that
-/// died gets the lock before.
-pub const LOCK_PRESENCE: Duration = Duration::from_millis(500);
+/// poll, so that a busy machine costs nobody the place; less than the usual wait, because nobody
+/// behind a caller that died gets the lock before.
+pub const LOCK_PRESENCE: Duration = Duration::from_secs(1);
 
 /// Callers that have a place in the queue for one lock. More find it busy until a place is free.
 pub const LOCK_PLACES: usize = 64;

@@ -108,7 +108,12 @@ impl ItemLock {
         let Self { stock, token, lease, _watchdog, .. } = self;
         drop(_watchdog);
         let item = &lease.item;
-        match stock.lock_release(item, token).await {
+        let mut released = stock.lock_release(item, token).await;
+        if released.is_err() {
+            // The connection may have been broken for long: nobody else has used it.
+            released = stock.lock_release(item, token).await;
+        }
+        match released {
             Ok(Kept::Kept) => {}
             Ok(Kept::Lost) => tracing::debug!(%item, "the lock was lost before it was released"),
             Err(error) => {

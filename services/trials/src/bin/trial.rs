@@ -1,4 +1,4 @@
-//! `trial`: a service with crash points, or the soak. Never shipped.
+//! `trial`: a service with crash points, the holder of a lock, or the soak. Never shipped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use shared::config::{Sources, load};
+use shared::domain::ItemId;
 use shared::shutdown::Shutdown;
+use trials::holder;
 use trials::line::Service;
 use trials::soak::{Soak, Soaked, usual_dir};
 
@@ -17,6 +19,8 @@ use trials::soak::{Soak, Soaked, usual_dir};
 enum Args {
     /// Run one service as `lastunit` does, with crash points compiled in (CRASH_AT=point:times)
     Service(ServiceArgs),
+    /// Take an item's lock, and tell everybody who connects whether it still has it
+    HoldLock(HoldLockArgs),
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -37,6 +41,13 @@ enum ServiceName {
     Consumer,
     Compensator,
     Reconciler,
+}
+
+#[derive(Debug, clap::Args)]
+struct HoldLockArgs {
+    item: ItemId,
+    #[arg(long, value_name = "MILLISECONDS")]
+    lease_ms: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +85,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = match args {
         Args::Service(args) => runtime.block_on(serve(args)),
+        Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.
@@ -96,6 +108,14 @@ async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
     };
     let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
     service.run(&config, shutdown).await.map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn hold_lock(args: HoldLockArgs) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let config = load(Sources { environment, ..Sources::default() })?;
+    shared::telemetry::init(&config.log)?;
+    holder::hold(&config, &args.item, Duration::from_millis(args.lease_ms.into())).await?;
     Ok(ExitCode::SUCCESS)
 }
 

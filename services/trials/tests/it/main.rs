@@ -9,6 +9,7 @@ mod hopeless;
 mod input;
 mod ledger_decides;
 mod limits;
+mod locks;
 mod long_outages;
 mod lost_replies;
 mod messages;

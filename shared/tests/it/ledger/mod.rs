@@ -5,6 +5,7 @@ mod commit;
 mod contest;
 mod errors;
 mod expire;
+mod fence;
 mod items;
 mod migrate;
 mod store;

@@ -3,6 +3,7 @@
 mod connection;
 mod correct;
 mod full;
+mod lock;
 mod raw;
 mod reserve;
 mod settle;
