@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use shared::config::limits::{LOCK_PLACES, LOCK_PRESENCE};
+use shared::config::limits::LOCK_PLACES;
 use tokio::task::JoinHandle;
 
 use super::{Door, LONG, SOON};
@@ -89,7 +89,7 @@ async fn who_goes_away_while_waiting_keeps_nobody_waiting() {
     assert!(impatient.is_err(), "it is taken all the while");
     lock.release().await;
     let served = async || patient.is_finished().then_some(());
-    eventually("its turn comes", LOCK_PRESENCE * 3, served).await;
+    eventually("its turn comes", SOON, served).await;
     patient.await.expect("served");
     assert_eq!(door.raw("EXISTS", "waiting"), ":0", "nobody is left in the queue");
 }
