@@ -8,7 +8,7 @@
 //! | [`queue`] | the only window on RabbitMQ |
 //! | [`ledger`] | the only window on the database |
 //! | [`config`] | what can be set, and every bound with its reason |
-//! | [`telemetry`] | logs |
+//! | [`telemetry`] | logs and numbers |
 //! | [`backends`] | the three windows of a service, opened together |
 //! | [`gate`] | what every process passes before it works |
 //! | [`batch`], [`retry`], [`shutdown`] | natural batching; waiting between attempts; stopping |

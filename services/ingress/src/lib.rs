@@ -30,6 +30,7 @@ use shared::gate::{self, Refused};
 use shared::queue::Publisher;
 use shared::shutdown::Shutdown;
 use shared::stock::Stock;
+use shared::telemetry::metrics;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -63,6 +64,7 @@ pub(crate) struct Ingress {
 
 /// Answers until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
 pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
+    metrics::init();
     let address = config.http.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|source| StartError::Listen { address, source })?;

@@ -1,7 +1,7 @@
 //! Keeps Redis in line with the ledger: items that have changed every minute, all of them every hour,
 //! and at once whatever gives a reason.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
@@ -10,10 +10,11 @@ use shared::backends::Backends;
 use shared::config::limits::{COMPARE_ALL, COMPARE_CHANGED, COMPARE_OVERLAP};
 use shared::domain::{ItemId, Readiness};
 use shared::shutdown::Shutdown;
+use shared::telemetry::metrics::{self, ItemNumbers};
 use tokio::sync::watch;
 
 use crate::correct::Mode;
-use crate::reconcile::reconcile;
+use crate::reconcile::{Reconciled, reconcile};
 use crate::republish::Address;
 use crate::rounds::{Due, ITEMS_AT_ONCE, Sighting, ticks};
 
@@ -32,14 +33,21 @@ struct Calendar {
     until: DateTime<Utc>,
     /// Items that did not agree, or could not be compared.
     unsettled: HashSet<ItemId>,
+    /// What items differ by, those that do.
+    drifts: HashMap<ItemId, u64>,
 }
 
 impl Comparing {
     pub(crate) async fn keep(self, seen: watch::Receiver<Vec<Sighting>>, shutdown: &Shutdown) {
         let mut rounds = ticks();
         let now = Instant::now();
-        let (until, unsettled) = (DateTime::UNIX_EPOCH, HashSet::new());
-        let mut calendar = Calendar { changed: now, all: now, until, unsettled };
+        let mut calendar = Calendar {
+            changed: now,
+            all: now,
+            until: DateTime::UNIX_EPOCH,
+            unsettled: HashSet::new(),
+            drifts: HashMap::new(),
+        };
         loop {
             tokio::select! {
                 _ = rounds.tick() => {}
@@ -47,30 +55,40 @@ impl Comparing {
             }
             let sightings = seen.borrow().clone();
             let due = calendar.due(&sightings, self.due.take());
-            let unsettled: Vec<_> = stream::iter(due)
+            let compared: Vec<_> = stream::iter(due)
                 .map(|item| self.compare(item, shutdown))
                 .buffer_unordered(ITEMS_AT_ONCE)
-                .filter_map(async |unsettled| unsettled)
                 .collect()
                 .await;
-            calendar.unsettled.extend(unsettled);
+            calendar.note(&sightings, compared);
         }
     }
 
-    /// Returns the item when it has to be looked at again.
-    async fn compare(&self, item: ItemId, shutdown: &Shutdown) -> Option<ItemId> {
+    /// `None`: it could not be compared, and is looked at again.
+    async fn compare(&self, item: ItemId, shutdown: &Shutdown) -> (ItemId, Option<Reconciled>) {
         if shutdown.stop.is_cancelled() {
-            return None;
+            return (item, None);
         }
-        match reconcile(&self.backends, &self.address, &item, Mode::Apply).await {
-            Ok(reconciled) if reconciled.agrees() => None,
-            Ok(_) => Some(item),
-            Err(error) => {
-                tracing::warn!(%item, %error, "an item could not be compared with the ledger; it is tried again");
-                Some(item)
-            }
-        }
+        let reconciled = reconcile(&self.backends, &self.address, &item, Mode::Apply).await;
+        let reconciled = reconciled.inspect_err(|error| {
+            tracing::warn!(%item, %error, "an item could not be compared with the ledger; it is tried again");
+        });
+        (item, reconciled.ok())
     }
+}
+
+/// Shows an item in the numbers of this process.
+fn show(item: &ItemId, reconciled: &Reconciled) {
+    let numbers = &reconciled.numbers;
+    let numbers = ItemNumbers {
+        available: numbers.available,
+        held: numbers.held,
+        moving: 0,
+        confirmed_units: numbers.confirmed_units,
+        restored_units: numbers.restored_units,
+        drift: reconciled.drift(),
+    };
+    metrics::item(item, numbers);
 }
 
 impl Calendar {
@@ -106,5 +124,21 @@ impl Calendar {
             self.all = now;
         }
         due
+    }
+
+    /// Takes note of what comparisons have found, and shows it.
+    fn note(&mut self, sightings: &[Sighting], compared: Vec<(ItemId, Option<Reconciled>)>) {
+        for (item, reconciled) in compared {
+            if let Some(reconciled) = &reconciled {
+                show(&item, reconciled);
+                self.drifts.insert(item.clone(), reconciled.drift().unsigned_abs());
+            }
+            if !reconciled.is_some_and(|reconciled| reconciled.agrees()) {
+                self.unsettled.insert(item);
+            }
+        }
+        let in_redis: HashSet<_> = sightings.iter().map(Sighting::item).collect();
+        self.drifts.retain(|item, units| *units > 0 && in_redis.contains(item));
+        metrics::law(self.drifts.values().sum());
     }
 }

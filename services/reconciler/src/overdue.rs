@@ -13,6 +13,7 @@ use shared::domain::{
 use shared::ledger::{KeptItem, LedgerError};
 use shared::queue::{QueueError, ready_messages};
 use shared::stock::{Bucket, Overdue, RestoreRequest, StockError};
+use shared::telemetry::metrics;
 
 use crate::republish::{Address, RepublishError, publish};
 
@@ -97,6 +98,7 @@ impl Finisher {
                 .unwrap_or(Whereabouts::Unknown);
             let step = finish_overdue(&reservation, orders.get(&request_id), whereabouts);
             tracing::info!(%request_id, item = %item.item.sale.item, tries, ?step, "an overdue hold");
+            metrics::overdue(step.name());
             match step {
                 OverdueStep::Confirm => steps.confirm.push(reservation),
                 OverdueStep::PublishAgain => steps.publish.push(reservation),

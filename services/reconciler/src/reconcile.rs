@@ -4,6 +4,7 @@ use shared::backends::Backends;
 use shared::config::limits::{CORRECTION_LEASE, HOLDS_COMPARED};
 use shared::domain::{ItemId, UnixMillis};
 use shared::ledger::{Finding, FindingKind, LedgerError};
+use shared::telemetry::metrics;
 
 use crate::causes::{Causes, causes};
 use crate::compare::{CompareError, Compared, compare};
@@ -56,6 +57,11 @@ impl Reconciled {
     pub fn agrees(&self) -> bool {
         let Corrected { units, added, buyers, buyers_corrected, ledger_behind } = &self.found;
         units == added && (buyers.is_empty() || *buyers_corrected) && *ledger_behind == 0
+    }
+
+    /// Units that Redis sells too many (positive) or too few (negative), after what was corrected.
+    pub fn drift(&self) -> i64 {
+        self.found.added - self.found.units
     }
 
     /// Units of the difference that no request explains, when causes were looked for.
@@ -144,6 +150,7 @@ fn findings(reconciled: &Reconciled) -> Vec<Finding> {
 fn tell(reconciled: &Reconciled) {
     let (item, republished) = (&reconciled.item, reconciled.republished);
     for Finding { kind, difference, corrected, .. } in findings(reconciled) {
+        metrics::finding(kind.as_str());
         match &kind {
             FindingKind::Stock => {
                 tracing::warn!(%item, difference, corrected, "Redis and the ledger differ in stock");

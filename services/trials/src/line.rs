@@ -303,7 +303,7 @@ pub fn now() -> SystemTime {
 
 /// Below the ports that the system gives to connections and below those of private backends, so
 /// that nobody takes it before the service does. Each test binary begins somewhere else.
-pub(crate) fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 9_000;
     static TAKEN: AtomicU16 = AtomicU16::new(0);

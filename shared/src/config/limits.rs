@@ -152,6 +152,10 @@ pub const STORE_SEEN_EVERY: Duration = Duration::from_secs(5);
 /// For how long nobody may have seen a store until another may take its place.
 pub const STORE_UNSEEN: Duration = Duration::from_secs(20);
 
+/// How long the numbers of an item are shown after the reconciler last looked at it: longer than the
+/// longest pause between two looks, so that only items that have left Redis are forgotten.
+pub const NUMBERS_KEPT: Duration = Duration::from_secs(2 * 60 * 60);
+
 /// The largest body of a purchase request; a good one has some 20 bytes.
 pub const BODY_BYTES: usize = 4 * 1024;
 

@@ -78,6 +78,11 @@ pub const SETTINGS: &[Setting] = &[
         help: "How many seconds before its sale opens an item is warmed up by itself, 0–604800.",
     },
     Setting {
+        path: "metrics.listen",
+        default: "",
+        help: "Address and port on which a process also serves `/metrics`, for services without HTTP of their own; empty for none.",
+    },
+    Setting {
         path: "log.filter",
         default: "info",
         help: "Which log lines services write, for example `info` or `warn,consumer=debug`; other commands write warnings, or what `--log` says.",
@@ -107,6 +112,7 @@ pub struct Config {
     pub rabbitmq: RabbitMq,
     pub ledger: Ledger,
     pub reconciler: Reconciler,
+    pub metrics: Metrics,
     pub log: Log,
 }
 
@@ -173,6 +179,14 @@ impl Reconciler {
     }
 }
 
+/// How numbers are reached, besides `/metrics` of ingress.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    #[serde(deserialize_with = "from_text_or_empty")]
+    pub listen: Option<SocketAddr>,
+}
+
 /// What is told, and how.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -204,6 +218,7 @@ impl Config {
             "ledger.url" => self.ledger.url.to_string(),
             "ledger.connections" => self.ledger.connections.to_string(),
             "reconciler.warm_lead_s" => self.reconciler.warm_lead_s.to_string(),
+            "metrics.listen" => self.metrics.listen.map(|at| at.to_string()).unwrap_or_default(),
             "log.filter" => self.log.filter.clone(),
             "log.format" => format!("{:?}", self.log.format).to_lowercase(),
             other => unreachable!("{other} is not a setting"),
@@ -218,6 +233,18 @@ where
     D: Deserializer<'de>,
 {
     String::deserialize(deserializer)?.parse().map_err(Error::custom)
+}
+
+/// Nothing at all is `None`.
+fn from_text_or_empty<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: std::fmt::Display>,
+    D: Deserializer<'de>,
+{
+    match String::deserialize(deserializer)?.as_str() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(Error::custom),
+    }
 }
 
 fn within<'de, const LOW: u32, const HIGH: u32, T, D>(deserializer: D) -> Result<T, D::Error>

@@ -5,6 +5,7 @@ use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
 use crate::domain::{HoldState, Reservation, ReservationId};
+use crate::telemetry::metrics;
 
 /// What became of one hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,14 @@ impl Stock {
         }
         let replies: Vec<String> = self.connection.run(call).await?;
         one_each("confirm", &replies, reservations.len())?;
-        replies.iter().map(|reply| read(Words::of("confirm", reply))).collect()
+        let replies = replies.iter().map(|reply| read(Words::of("confirm", reply)));
+        let replies = replies.collect::<Result<Vec<_>, _>>()?;
+        let settled = reservations.iter().zip(&replies).map(|(one, reply)| match reply {
+            ConfirmReply::Done | ConfirmReply::Unseen => one.quantity.units(),
+            ConfirmReply::Already | ConfirmReply::Conflict { .. } => 0,
+        });
+        metrics::confirmed(&bucket.item, settled.sum());
+        Ok(replies)
     }
 }
 

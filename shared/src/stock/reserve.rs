@@ -6,6 +6,7 @@ use super::{Stock, StockError};
 use crate::domain::{
     BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
 };
+use crate::telemetry::metrics;
 
 /// How an item is laid out in Redis, as far as the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,19 @@ impl Stock {
                 .arg(request.quantity);
         }
         let replies: Vec<String> = self.connection.run(call).await?;
-        read(bucket, requests, &replies)
+        let reserved = read(bucket, requests, &replies)?;
+        if let Reserved::Answered(replies) = &reserved {
+            metrics::reserved(&bucket.item, replies.iter().map(taken).sum());
+        }
+        Ok(reserved)
+    }
+}
+
+/// Units that a request took.
+fn taken(reply: &ReserveReply) -> u64 {
+    match reply {
+        ReserveReply::Held(reservation) => reservation.quantity.units(),
+        ReserveReply::Repeat { .. } | ReserveReply::Refused(_) => 0,
     }
 }
 

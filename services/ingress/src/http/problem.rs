@@ -130,6 +130,11 @@ impl Code {
 }
 
 impl Problem {
+    /// Its stable name.
+    pub(super) fn code(&self) -> &'static str {
+        self.code.row().1
+    }
+
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), field: None }
     }

@@ -100,6 +100,7 @@ async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
     if let Some(first_look_ms) = args.first_look_ms {
         config.redis.first_look_ms = first_look_ms;
     }
+    shared::telemetry::expose(&config.metrics).await?;
     let service = match args.service {
         ServiceName::Ingress => Service::Ingress,
         ServiceName::Consumer => Service::Consumer,

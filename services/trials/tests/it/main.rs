@@ -13,6 +13,7 @@ mod locks;
 mod long_outages;
 mod lost_replies;
 mod messages;
+mod numbers;
 mod orders;
 mod outages;
 mod overdue;

@@ -38,7 +38,8 @@ impl Door {
     /// On a Redis of the test's own.
     fn on(private: &Private<RedisRecipe>, replicas: u8) -> Self {
         let url = private.backend().url().parse().expect("a URL");
-        let redis = config::Redis { url, first_look_ms: 30_000, replicas };
+        let redis =
+            config::Redis { url, first_look_ms: 30_000, checks_incarnation: true, replicas };
         Self::at(&redis, &"private".parse().expect("a namespace"))
     }
 
