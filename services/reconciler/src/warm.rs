@@ -31,6 +31,8 @@ pub enum WarmError {
     UnknownItem(ItemId),
     #[error("another warm-up of {item} (epoch {epoch}) is at work; run this one again later")]
     Overtaken { item: ItemId, epoch: u64 },
+    #[error("a later holder of the lock of {0} is at work; run this again later")]
+    Outpaced(ItemId),
     #[error("Redis restarted while {0} was being warmed up; run this again")]
     Restarted(ItemId),
     #[error(
@@ -140,9 +142,8 @@ pub(crate) fn still_ours(item: &ItemId, reply: WarmReply) -> Result<(), WarmErro
     match reply {
         WarmReply::Done => Ok(()),
         WarmReply::Incomplete => Err(WarmError::Restarted(item.clone())),
-        WarmReply::Live { epoch }
-        | WarmReply::Moved { epoch }
-        | WarmReply::Stale { fence: epoch } => {
+        WarmReply::Stale { .. } => Err(WarmError::Outpaced(item.clone())),
+        WarmReply::Live { epoch } | WarmReply::Moved { epoch } => {
             Err(WarmError::Overtaken { item: item.clone(), epoch })
         }
     }

@@ -45,7 +45,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "redis.checks_incarnation",
         default: "true",
-        help: "Whether Redis is asked if it is still the server that was last compared with the ledger: `true`, or `false` where a managed Redis hides `master_replid` from INFO; a restart or failover that forgets sales then goes unnoticed until the next comparison.",
+        help: "`true`, or `false` where a managed Redis hides `master_replid` from INFO: then a restart or failover that forgets sales is not noticed before the next comparison.",
     },
     Setting {
         path: "redis.replicas",

@@ -1,6 +1,7 @@
 //! `lastunit reconcile`: what differs between Redis and the ledger, and its correction.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use futures_util::stream::{self, StreamExt};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use shared::backends::Backends;
 use shared::config::Config;
 use shared::domain::{Cause, ItemId, RequestId};
+use shared::ledger::KeptItem;
 
 use crate::args::Output;
 use crate::output;
@@ -52,8 +54,9 @@ pub(crate) async fn run(config: &Config, args: ReconcileArgs) -> anyhow::Result<
         (true, true) => Mode::ApplyRestoredLedger,
     };
     let items = if args.items.is_empty() {
-        let kept = backends.ledger.kept_items(std::time::Duration::ZERO).await?;
-        kept.into_iter().map(|kept| kept.item.sale.item).collect()
+        let kept = backends.ledger.kept_items(Duration::ZERO).await?;
+        let is_warm = |kept: &KeptItem| kept.item.epoch > 0 && !kept.is_over;
+        kept.into_iter().filter(is_warm).map(|kept| kept.item.sale.item).collect()
     } else {
         args.items
     };
