@@ -15,10 +15,10 @@
 -- ARGV[9] paused: id of the pause, empty for none
 -- ARGV[10] fence of the item lock
 -- REPLY building: the bucket is empty but for its stock
--- REPLY live epoch: the bucket sells under this epoch and stays as it is
+-- REPLY live epoch: the bucket sells under this epoch, or a later one, and stays as it is
 -- REPLY moved epoch: a later warm-up is at work
 -- REPLY stale fence: a later holder of the lock was here
--- INVARIANT a live bucket is never overwritten.
+-- INVARIANT a bucket that sells is never overwritten; one that this very holder of the lock has frozen may be.
 
 local sale_key, buyers_key, held_key, unseen_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, buckets, available, confirmed_units = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -26,11 +26,12 @@ local opens_at_ms, closes_at_ms, limit_per_buyer, version = ARGV[5], ARGV[6], AR
 local paused, fence = ARGV[9], ARGV[10]
 
 local server = incarnation()
-local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'incarnation', 'fence')
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'incarnation', 'fence', 'frozen_until_ms')
 if tonumber(sale[4] or 0) > tonumber(fence) then
   return 'stale ' .. sale[4]
 end
-if sale[2] == 'open' and sale[3] == server then
+local is_frozen = sale[4] == fence and now_ms() < tonumber(sale[5] or 0)
+if sale[2] == 'open' and sale[3] == server and not is_frozen then
   return 'live ' .. sale[1]
 end
 if sale[1] and tonumber(sale[1]) > tonumber(epoch) then

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
 use shared::crash;
+use shared::domain::BucketState;
 use shared::ledger::{Item, Ledger, WarmOrder};
 use shared::stock::{
-    Bucket, BucketPlan, ForgetReply, ItemLock, OrderRecord, Stock, Terms, WarmReply,
+    Bucket, BucketPlan, ForgetReply, Freeze, FreezeReply, ItemLock, OrderRecord, Stock, Terms,
+    WarmReply,
 };
+use uuid::Uuid;
 
 use crate::warm::{Seen, WarmError, Warmed, open, still_ours};
 
@@ -21,6 +24,7 @@ pub(crate) async fn build(
 ) -> Result<Warmed, WarmError> {
     let item = lock.item();
     let overtaken = || WarmError::Overtaken { item: item.clone(), epoch: seen.item.epoch };
+    freeze_open(stock, lock, seen).await?;
     let in_redis = seen.buckets.iter().flatten().map(|bucket| bucket.epoch).max().unwrap_or(0);
     let epoch = ledger.begin_warm(item, lock.fence(), in_redis).await?.ok_or_else(overtaken)?;
     crash::point("warm.begun");
@@ -31,7 +35,7 @@ pub(crate) async fn build(
     let mut available = reading.item.available;
     for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
         lock.check()?;
-        forget_holds(stock, &bucket, epoch).await?;
+        forget_holds(stock, &bucket, epoch, lock.fence()).await?;
         let plan = plan(&reading.item, std::mem::take(&mut available));
         still_ours(item, stock.warm(&bucket, &plan, lock.fence()).await?)?;
     }
@@ -61,11 +65,29 @@ pub(crate) async fn build(
     Ok(Warmed::Built { epoch, available: reading.item.available, orders })
 }
 
+/// A bucket that is open under an epoch that the ledger has left behind still sells: it stops before
+/// the ledger is read.
+async fn freeze_open(stock: &Stock, lock: &ItemLock, seen: &Seen) -> Result<(), WarmError> {
+    let freeze = Freeze { fence: lock.fence(), token: Uuid::new_v4() };
+    for (bucket, seen) in Bucket::all(lock.item(), BUCKETS_PER_ITEM).zip(&seen.buckets) {
+        let is_open = seen.as_ref().is_some_and(|seen| seen.state == BucketState::Open);
+        if is_open && stock.freeze(&bucket, freeze, lock.lease()).await? != FreezeReply::Frozen {
+            return Err(WarmError::Outpaced(lock.item().clone()));
+        }
+    }
+    Ok(())
+}
+
 /// Holds of a lower epoch are unknown from now on: their stock goes with the bucket. Should they be
 /// sold after all, the ledger says so.
-async fn forget_holds(stock: &Stock, bucket: &Bucket, epoch: u64) -> Result<(), WarmError> {
+async fn forget_holds(
+    stock: &Stock,
+    bucket: &Bucket,
+    epoch: u64,
+    fence: u64,
+) -> Result<(), WarmError> {
     loop {
-        match stock.forget_holds(bucket, epoch).await? {
+        match stock.forget_holds(bucket, epoch, fence).await? {
             ForgetReply::Forgotten { left: 0 } => return Ok(()),
             ForgetReply::Forgotten { .. } => {}
             ForgetReply::Live { epoch } => {

@@ -55,7 +55,7 @@ pub use locked::{LockItemError, lock_item};
 pub use reconcile::{Numbers, ReconcileError, Reconciled, reconcile};
 pub use republish::{Address, RepublishError};
 pub use store::{NotBound, bind_first};
-pub use terms::tell_terms;
+pub use terms::{TermsError, tell_terms};
 pub use warm::{WarmError, Warmed, warm};
 
 use crate::comparing::Comparing;

@@ -135,7 +135,7 @@ impl Readying {
         let met = match need {
             Need::Warm => warm(ledger, stock, item).await.map(drop).map_err(|e| e.to_string()),
             Need::Terms { .. } => {
-                tell_terms(stock, &sighting.kept.item).await.map(drop).map_err(|e| e.to_string())
+                tell_terms(ledger, stock, item).await.map(drop).map_err(|e| e.to_string())
             }
             Need::EpochInLedger(epoch) => {
                 tracing::error!(%item, epoch, "Redis knows an epoch that the ledger does not: the ledger has gone back in time");
@@ -144,6 +144,7 @@ impl Readying {
             Need::Retire => retire(ledger, stock, item).await.map_err(|e| e.to_string()),
         };
         if let Err(error) = met {
+            // Such as another reconciler that was quicker.
             tracing::warn!(%item, ?need, error, "an item is not ready; it is tried again");
             return None;
         }

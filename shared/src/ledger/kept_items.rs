@@ -80,6 +80,17 @@ impl Ledger {
         Ok(left.rows_affected() == 1)
     }
 
+    /// Gets the version of an item ahead of one that Redis has already, if it is not.
+    pub async fn catch_up_version(&self, item: &ItemId, version: u64) -> Result<(), LedgerError> {
+        sqlx::query("UPDATE items SET version = $2 + 1 WHERE item_id = $1 AND version < $2")
+            .bind(item.as_str())
+            .bind(signed(version))
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(self.failed("catch a version up"))
+    }
+
     /// Raises the epoch of an item to one that Redis has already: the ledger has gone back in time.
     pub async fn catch_up_epoch(&self, item: &ItemId, epoch: u64) -> Result<(), LedgerError> {
         sqlx::query("UPDATE items SET epoch = $2 WHERE item_id = $1 AND epoch < $2")

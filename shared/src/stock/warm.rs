@@ -60,6 +60,7 @@ impl Stock {
         &self,
         bucket: &Bucket,
         epoch: u64,
+        fence: u64,
     ) -> Result<ForgetReply, StockError> {
         let call = self
             .scripts
@@ -70,7 +71,8 @@ impl Stock {
             .key(self.keys.hold_prefix(bucket))
             .arg(epoch)
             .arg(SETTLE_BATCH)
-            .arg(RECORD_RETENTION.as_millis());
+            .arg(RECORD_RETENTION.as_millis())
+            .arg(fence);
         let reply: String = self.connection.run(call).await?;
         let mut words = Words::of("forget_holds", &reply);
         Ok(match words.word()? {

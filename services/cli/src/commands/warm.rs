@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use futures_util::stream::{self, StreamExt};
-use indicatif::ProgressBar;
-use reconciler::{WarmError, Warmed, until_drained, warm};
+use reconciler::{Warmed, until_drained, warm};
 use serde_json::{Value, json};
 use shared::config::Config;
 use shared::domain::ItemId;
@@ -33,9 +32,15 @@ pub(crate) async fn run(config: &Config, args: WarmArgs) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut progress = Progress::new();
     let bar = progress.count("warming up", items.len() as u64);
+    until_drained(config, &ledger, &stock, &items, |lost| {
+        eprintln!(
+            "Redis may have forgotten sales of {lost} items: waiting until what was reserved earlier is decided"
+        );
+    })
+    .await?;
     let results: Vec<Attempt> = stream::iter(items)
         .map(async |item| {
-            let warmed = one(config, &ledger, &stock, &item, &bar).await;
+            let warmed = warm(&ledger, &stock, &item).await;
             bar.inc(1);
             (item, warmed.map_err(|error| format!("{error:#}")))
         })
@@ -67,22 +72,6 @@ pub(crate) async fn run(config: &Config, args: WarmArgs) -> anyhow::Result<()> {
         bail!("{failed} of {} items are not warmed up", results.len());
     }
     Ok(())
-}
-
-/// An item that Redis has lost waits until what was reserved earlier has been decided.
-async fn one(
-    config: &Config,
-    ledger: &Ledger,
-    stock: &Stock,
-    item: &ItemId,
-    bar: &ProgressBar,
-) -> Result<Warmed, WarmError> {
-    until_drained(config, ledger, stock, item, || {
-        bar.set_message("waiting for orders");
-        tracing::warn!(%item, "Redis may have forgotten sales: waiting until what was reserved earlier is decided");
-    })
-    .await?;
-    warm(ledger, stock, item).await
 }
 
 fn as_json((item, warmed): &Attempt) -> Option<Value> {

@@ -47,23 +47,26 @@ pub(crate) struct EndArgs {
 
 pub(crate) async fn pause(config: &Config, args: PauseArgs) -> anyhow::Result<()> {
     let id = args.id.unwrap_or_else(Uuid::new_v4);
-    let changed = Ledger::connect(&config.ledger)?.pause(&args.item, id, &args.reason).await?;
+    let ledger = Ledger::connect(&config.ledger)?;
+    let changed = ledger.pause(&args.item, id, &args.reason).await?;
     let item = of_change(changed, &args.item)?;
     let told = format!(
         "{} is paused: nobody can buy, what is accepted goes on. Next: lastunit item resume {} --id {id}",
         args.item, args.item,
     );
-    finish(config, args.output, &item, &told).await
+    finish(config, &ledger, args.output, &item, &told).await
 }
 
 pub(crate) async fn resume(config: &Config, args: ResumeArgs) -> anyhow::Result<()> {
-    let changed = Ledger::connect(&config.ledger)?.resume(&args.item, args.id).await?;
+    let ledger = Ledger::connect(&config.ledger)?;
+    let changed = ledger.resume(&args.item, args.id).await?;
     let item = of_change(changed, &args.item)?;
-    finish(config, args.output, &item, &format!("{} sells again.", args.item)).await
+    finish(config, &ledger, args.output, &item, &format!("{} sells again.", args.item)).await
 }
 
 pub(crate) async fn end(config: &Config, args: EndArgs) -> anyhow::Result<()> {
-    let changed = Ledger::connect(&config.ledger)?.end_sale(&args.item).await?;
+    let ledger = Ledger::connect(&config.ledger)?;
+    let changed = ledger.end_sale(&args.item).await?;
     let item = of_change(changed, &args.item)?;
     let told = format!(
         "The sale of {} is over since {}; what is accepted goes on. `lastunit item put {} --closes-at TIME` opens it again.",
@@ -71,7 +74,7 @@ pub(crate) async fn end(config: &Config, args: EndArgs) -> anyhow::Result<()> {
         item.sale.window.closes_at(),
         args.item,
     );
-    finish(config, args.output, &item, &told).await
+    finish(config, &ledger, args.output, &item, &told).await
 }
 
 fn of_change(changed: Changed, item: &ItemId) -> anyhow::Result<Item> {
@@ -88,9 +91,15 @@ fn of_change(changed: Changed, item: &ItemId) -> anyhow::Result<Item> {
 }
 
 /// Redis is told even when the ledger knew already: an earlier run may have died in between.
-async fn finish(config: &Config, output: Output, item: &Item, told: &str) -> anyhow::Result<()> {
+async fn finish(
+    config: &Config,
+    ledger: &Ledger,
+    output: Output,
+    item: &Item,
+    told: &str,
+) -> anyhow::Result<()> {
     let stock = Stock::connect(&config.redis, &config.namespace)?;
-    super::tell(&stock, item).await?;
+    super::tell(ledger, &stock, item).await?;
     if !output.json {
         return output::print(told);
     }

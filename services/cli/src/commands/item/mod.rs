@@ -13,12 +13,12 @@ pub(crate) use put::{PutArgs, put};
 pub(crate) use show::show;
 
 use anyhow::Context;
-use shared::ledger::Item;
+use shared::ledger::{Item, Ledger};
 use shared::stock::Stock;
 
 /// Tells Redis the terms that the ledger has now.
-async fn tell(stock: &Stock, item: &Item) -> anyhow::Result<()> {
-    let told = reconciler::tell_terms(stock, item).await.with_context(|| {
+async fn tell(ledger: &Ledger, stock: &Stock, item: &Item) -> anyhow::Result<()> {
+    let told = reconciler::tell_terms(ledger, stock, &item.sale.item).await.with_context(|| {
         format!(
             "the ledger has the change of {}, Redis does not yet; the reconciler tells it, or run this again",
             item.sale.item

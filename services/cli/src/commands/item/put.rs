@@ -96,7 +96,7 @@ pub(crate) async fn put(config: &Config, args: PutArgs) -> anyhow::Result<()> {
     let is_warm = item.epoch > 0;
     if is_warm {
         let stock = Stock::connect(&config.redis, &config.namespace)?;
-        super::tell(&stock, &item).await?;
+        super::tell(&ledger, &stock, &item).await?;
     }
     if args.output.json {
         return output::json(&json!({ "item": sale.item.to_string(), "outcome": outcome }));
