@@ -57,6 +57,8 @@ const ANSWERS: &[&str] = &[
     "key_reused",
     "not_warm",
     "not_ready",
+    "frozen",
+    "paused",
     "broker_unavailable",
     "unknown_outcome",
     "overloaded",
