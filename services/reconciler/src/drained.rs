@@ -29,7 +29,7 @@ pub async fn until_drained(
     let mut drains: HashMap<ItemId, Drain> = lost(ledger, stock, items)
         .await?
         .into_iter()
-        .map(|item| (item, Drain::begin(began)))
+        .map(|item| (item, Drain::begin(began.elapsed())))
         .collect();
     if drains.is_empty() {
         return Ok(());
@@ -38,7 +38,7 @@ pub async fn until_drained(
     loop {
         // A broker that is away delivers nothing either; patience bounds the wait.
         let ready = ready_messages(&config.rabbitmq, &config.namespace).await.unwrap_or_default();
-        let now = Instant::now();
+        let now = began.elapsed();
         for (item, drain) in &mut drains {
             let partition = partition(item, config.rabbitmq.partitions);
             drain.observe(now, ready.get(&partition).copied().unwrap_or(u32::MAX));

@@ -25,6 +25,8 @@ pub(crate) struct Readying {
     due: Due,
     /// Lost items that wait until what was reserved earlier has been decided.
     drains: HashMap<ItemId, Drain>,
+    /// Drains count from here.
+    began: Instant,
     /// The terms that Redis was told last.
     told: HashMap<ItemId, DateTime<Utc>>,
 }
@@ -44,7 +46,7 @@ enum Need {
 impl Readying {
     pub(crate) fn new(config: &Config, backends: Backends, due: Due) -> Self {
         let (drains, told) = (HashMap::new(), HashMap::new());
-        Self { config: config.clone(), backends, due, drains, told }
+        Self { config: config.clone(), backends, due, drains, began: Instant::now(), told }
     }
 
     pub(crate) async fn keep(
@@ -78,7 +80,7 @@ impl Readying {
 
     /// Items that nobody can reserve any more wait for their queues.
     async fn look_for_drained(&mut self, sightings: &[Sighting]) {
-        let now = Instant::now();
+        let now = self.began.elapsed();
         let is_lost = |sighting: &&Sighting| {
             matches!(
                 sighting.readiness(),
@@ -120,7 +122,7 @@ impl Readying {
             Readiness::Built | Readiness::Cold { in_flight: false } => Some(Need::Warm),
             Readiness::Uncompared | Readiness::Cold { in_flight: true } => {
                 let drain = self.drains.get(sighting.item())?;
-                drain.is_over(Instant::now()).then_some(Need::Warm)
+                drain.is_over(self.began.elapsed()).then_some(Need::Warm)
             }
         }
     }
