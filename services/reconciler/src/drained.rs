@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::config::Config;
-use shared::config::limits::RECONCILE_ROUND;
+use shared::config::limits::{DRAIN, RECONCILE_ROUND};
 use shared::domain::{Drain, ItemId, Readiness, partition};
 use shared::ledger::Ledger;
 use shared::queue::ready_messages;
@@ -15,7 +15,7 @@ use crate::rounds::ITEMS_AT_ONCE;
 use crate::warm::{WarmError, look};
 
 /// Returns at once when Redis has lost none of these items; else `on_wait` is told how many, and it
-/// may take as long as [`DRAIN_PATIENCE`](shared::config::limits::DRAIN_PATIENCE) for all of them
+/// may take as long as [`DRAIN`](shared::config::limits::DRAIN) for all of them
 /// together. For commands: the reconciler watches all the time. Unknown items are none of its
 /// business.
 pub async fn until_drained(
@@ -29,7 +29,7 @@ pub async fn until_drained(
     let mut drains: HashMap<ItemId, Drain> = lost(ledger, stock, items)
         .await?
         .into_iter()
-        .map(|item| (item, Drain::begin(began.elapsed())))
+        .map(|item| (item, Drain::begin(DRAIN, began.elapsed())))
         .collect();
     if drains.is_empty() {
         return Ok(());

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use futures_util::stream::{self, StreamExt};
 use shared::backends::Backends;
 use shared::config::Config;
+use shared::config::limits::DRAIN;
 use shared::domain::{Drain, ItemId, Readiness, partition};
 use shared::queue::ready_messages;
 use shared::shutdown::Shutdown;
@@ -99,7 +100,7 @@ impl Readying {
         for item in lost {
             let drain = self.drains.entry(item.clone()).or_insert_with(|| {
                 tracing::warn!(%item, "Redis may have forgotten sales; nothing is sold until they are decided and compared");
-                Drain::begin(now)
+                Drain::begin(DRAIN, now)
             });
             let partition = partition(item, self.config.rabbitmq.partitions);
             let waiting = ready.as_ref().ok().and_then(|ready| ready.get(&partition).copied());

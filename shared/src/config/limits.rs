@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::domain::DrainLimits;
+
 /// Shards of an item's stock. The keys carry the bucket's number, so that more can come.
 pub const BUCKETS_PER_ITEM: u16 = 1;
 
@@ -96,18 +98,14 @@ pub const CORRECTION_LEASE: Duration = Duration::from_secs(5);
 /// How long ingress lets buyers wait while an item is frozen.
 pub const FROZEN_WAIT: Duration = Duration::from_millis(200);
 
-/// When everything that was published before an item was lost has reached its queue: a purchase
-/// waits behind one message and then for its own.
-pub const PUBLISHED_AFTER: Duration =
-    Duration::from_millis(4 * PUBLISH_DEADLINE.as_millis() as u64);
-
-/// For how long a queue has to be empty before what was in it counts as decided: longer than one
-/// statement of a consumer may take.
-pub const QUIET_FOR: Duration = Duration::from_secs(6);
-
-/// How long a lost item waits for its queue at the most. The ledger decides in any case; waiting
-/// only spares buyers a refusal.
-pub const DRAIN_PATIENCE: Duration = Duration::from_secs(40);
+/// How long a lost item waits until what was reserved earlier is decided: a purchase waits behind one
+/// message and then for its own; one statement of a consumer may take as long as the ledger lets it.
+/// The ledger decides in any case; waiting only spares buyers a refusal.
+pub const DRAIN: DrainLimits = DrainLimits {
+    published_after: Duration::from_secs(4 * PUBLISH_DEADLINE.as_secs()),
+    quiet_for: Duration::from_secs(6),
+    patience: Duration::from_secs(40),
+};
 
 /// How long an ack waits for Redis to hear of winners, and for the broker to take compensations.
 /// After it, the ledger's decision and the hold are the record, and the reconciler finishes them.
@@ -185,8 +183,9 @@ const _: () = assert!(
     "a stopping ingress must be able to answer what it has accepted"
 );
 const _: () = assert!(
-    QUIET_FOR.as_millis() > STATEMENT_TIMEOUT.as_millis()
-        && DRAIN_PATIENCE.as_millis() > PUBLISHED_AFTER.as_millis() + QUIET_FOR.as_millis(),
+    DRAIN.quiet_for.as_millis() > STATEMENT_TIMEOUT.as_millis()
+        && DRAIN.patience.as_millis()
+            > DRAIN.published_after.as_millis() + DRAIN.quiet_for.as_millis(),
     "patience must not run out while a consumer may still be at work"
 );
 const _: () = assert!(

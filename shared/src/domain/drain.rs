@@ -3,11 +3,21 @@
 
 use std::time::Duration;
 
-use crate::config::limits::{DRAIN_PATIENCE, PUBLISHED_AFTER, QUIET_FOR};
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainLimits {
+    /// When everything that was published before an item was lost has reached its queue.
+    pub published_after: Duration,
+    /// For how long a queue has to be empty before what was in it counts as decided.
+    pub quiet_for: Duration,
+    /// How long an item waits at the most.
+    pub patience: Duration,
+}
 
 /// The wait of one item that nobody can reserve. Times count from any moment that the caller chooses.
 #[derive(Debug, Clone, Copy)]
 pub struct Drain {
+    limits: DrainLimits,
     began_at: Duration,
     /// Since when nothing has been seen in its queue.
     quiet_since: Option<Duration>,
@@ -15,8 +25,8 @@ pub struct Drain {
 
 impl Drain {
     /// Begins when the item is first seen to be lost.
-    pub fn begin(now: Duration) -> Self {
-        Self { began_at: now, quiet_since: None }
+    pub fn begin(limits: DrainLimits, now: Duration) -> Self {
+        Self { limits, began_at: now, quiet_since: None }
     }
 
     /// Takes note of how many messages wait in the item's queue.
@@ -28,7 +38,8 @@ impl Drain {
     pub fn is_over(&self, now: Duration) -> bool {
         let waited = now.saturating_sub(self.began_at);
         let quiet = self.quiet_since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
-        (waited >= PUBLISHED_AFTER && quiet >= QUIET_FOR) || waited >= DRAIN_PATIENCE
+        let DrainLimits { published_after, quiet_for, patience } = self.limits;
+        (waited >= published_after && quiet >= quiet_for) || waited >= patience
     }
 }
 
@@ -39,7 +50,12 @@ mod tests {
     #[test]
     fn a_drain_is_over_when_the_queue_has_been_quiet_or_patience_ends() {
         let at = |seconds| Duration::from_secs(100 + seconds);
-        let mut drain = Drain::begin(at(0));
+        let limits = DrainLimits {
+            published_after: Duration::from_secs(8),
+            quiet_for: Duration::from_secs(6),
+            patience: Duration::from_secs(40),
+        };
+        let mut drain = Drain::begin(limits, at(0));
         drain.observe(at(0), 0);
         assert!(!drain.is_over(at(7)), "a message may still be on its way to the queue");
         assert!(drain.is_over(at(8)));

@@ -25,7 +25,7 @@ pub use difference::{
     Difference, LedgerSide, OpenHold, StockSide, difference, spread, total_differences,
     waiting_units,
 };
-pub use drain::Drain;
+pub use drain::{Drain, DrainLimits};
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
