@@ -32,8 +32,26 @@ pub(crate) struct Reserving {
 struct Known {
     /// An item that is not here is asked under epoch 0, and says `moved`.
     layouts: HashMap<ItemId, Layout>,
-    /// Since when a bucket has been found frozen.
-    frozen: HashMap<Bucket, Instant>,
+    /// Buckets that were found frozen.
+    frozen: HashMap<Bucket, Sight>,
+}
+
+/// When a freeze was seen.
+struct Sight {
+    first: Instant,
+    last: Instant,
+}
+
+impl Sight {
+    /// For how long this freeze has been seen. Nobody has looked for long: this may be another one,
+    /// and is waited for like the first.
+    fn again(&mut self, now: Instant) -> Duration {
+        if now.duration_since(self.last) > FROZEN_WAIT {
+            self.first = now;
+        }
+        self.last = now;
+        now.duration_since(self.first)
+    }
 }
 
 type Memory = Arc<Mutex<Known>>;
@@ -96,7 +114,9 @@ async fn until_thawed(
                 known.frozen.remove(bucket);
                 return Ok(replies);
             }
-            known.frozen.entry(bucket.clone()).or_insert_with(Instant::now).elapsed()
+            let now = Instant::now();
+            let sight = known.frozen.entry(bucket.clone());
+            sight.or_insert(Sight { first: now, last: now }).again(now)
         };
         if waited >= FROZEN_WAIT {
             return Ok(replies);
