@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use shared::config::limits::BUCKETS_PER_ITEM;
+use shared::crash;
 use shared::domain::{BuyerId, Difference, ItemId, LedgerSide, StockSide, UnixMillis, difference};
 use shared::ledger::{Ledger, LedgerError};
 use shared::stock::{Bucket, Snapshot, Stock, StockError};
@@ -65,6 +66,7 @@ pub(crate) async fn compare(
         let Some((side, buckets)) = read_stock(stock, item, buyers, most_holds).await? else {
             continue;
         };
+        crash::point("compare.read");
         let holds: Vec<_> =
             side.holds.values().map(|hold| (hold.request_id, hold.reservation_id)).collect();
         let ledger = ledger.compare(item, &holds, buyers).await?;

@@ -133,6 +133,7 @@ impl Corrector<'_> {
         let is_needed = units != 0 || !totals.is_empty() || compared.unseen() > 0;
         if self.mode != Mode::Plan && is_needed {
             self.lock.check()?;
+            crash::point("reconciler.correcting");
             corrected.added = self.add(freeze, &compared, units, totals).await?;
             corrected.buyers_corrected = !totals.is_empty();
         }

@@ -8,6 +8,8 @@
 //! | [`messages`] | what is published past ingress, and what arrives in the dead letters |
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
 //! | [`holder`] | a process that has an item's lock, and may be frozen |
+//! | [`reconciling`] | a process that corrects an item, and stands still in the middle of it |
+//! | [`outside`] | somebody who changes Redis past every script |
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
@@ -32,8 +34,10 @@ pub mod injection;
 pub mod line;
 pub mod meddler;
 pub mod messages;
+pub mod outside;
 pub mod processes;
 pub mod proxy;
+pub mod reconciling;
 pub mod round;
 pub mod soak;
 pub mod stack;

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
 use load::client::Client;
-use reconciler::{Address, Mode, Reconciled, reconcile};
-use shared::backends::Backends;
+use reconciler::{Mode, Reconciled};
 use shared::config::Config;
 use shared::devstack::{Endpoints, World};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window, broken_laws};
@@ -16,6 +15,7 @@ use shared::stock::{Bucket, Snapshot, Stock};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::reconciling::Clerk;
 use crate::until::{PATIENCE, until};
 
 /// How long a service that is told to stop may go on with what it has begun.
@@ -242,13 +242,13 @@ impl Line {
 
     /// Compares an item with the ledger, and corrects what differs, as `lastunit reconcile` does.
     pub async fn reconcile(&self, item: &ItemId) -> Reconciled {
-        let backends = Backends::open(&self.config, "trial").expect("good settings");
-        let environment = self.ledger.environment().await.expect("the ledger");
-        let address = Address { environment, partitions: self.config.rabbitmq.partitions };
-        until("the item is compared", async || {
-            reconcile(&backends, &address, item, Mode::Apply).await.ok()
-        })
-        .await
+        let clerk = self.clerk().await;
+        until("the item is compared", async || clerk.reconcile(item, Mode::Apply).await.ok()).await
+    }
+
+    /// Somebody who compares items with the ledger.
+    pub async fn clerk(&self) -> Clerk {
+        Clerk::of(&self.config).await
     }
 
     /// Waits until nothing is held, and checks the law.

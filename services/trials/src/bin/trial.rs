@@ -1,4 +1,5 @@
-//! `trial`: a service with crash points, the holder of a lock, or the soak. Never shipped.
+//! `trial`: a service with crash points, the holder of a lock, a correction that can be stopped in the
+//! middle, or the soak. Never shipped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use shared::domain::ItemId;
 use shared::shutdown::Shutdown;
 use trials::holder;
 use trials::line::Service;
+use trials::reconciling;
 use trials::soak::{Soak, Soaked, usual_dir};
 
 /// Trials of the whole line.
@@ -21,6 +23,8 @@ enum Args {
     Service(ServiceArgs),
     /// Take an item's lock, and tell everybody who connects whether it still has it
     HoldLock(HoldLockArgs),
+    /// Correct an item once, and say how that ended (STOP_AT=point:times stands still in between)
+    Reconcile(ReconcileArgs),
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -48,6 +52,11 @@ struct HoldLockArgs {
     item: ItemId,
     #[arg(long, value_name = "MILLISECONDS")]
     lease_ms: u32,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReconcileArgs {
+    item: ItemId,
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,6 +95,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     let code = match args {
         Args::Service(args) => runtime.block_on(serve(args)),
         Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
+        Args::Reconcile(args) => runtime.block_on(reconcile(args)),
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.
@@ -117,6 +127,14 @@ async fn hold_lock(args: HoldLockArgs) -> anyhow::Result<ExitCode> {
     let config = load(Sources { environment, ..Sources::default() })?;
     shared::telemetry::init(&config.log)?;
     holder::hold(&config, &args.item, Duration::from_millis(args.lease_ms.into())).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn reconcile(args: ReconcileArgs) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let config = load(Sources { environment, ..Sources::default() })?;
+    shared::telemetry::init(&config.log)?;
+    println!("{}", reconciling::correct_once(&config, &args.item).await);
     Ok(ExitCode::SUCCESS)
 }
 

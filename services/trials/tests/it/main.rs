@@ -17,6 +17,7 @@ mod numbers;
 mod orders;
 mod outages;
 mod overdue;
+mod reconcile;
 mod repeats;
 mod sales;
 mod soak;
