@@ -25,7 +25,7 @@ pub(crate) struct Compared {
 /// Why an item could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    #[error("{0} is not in Redis, or not completely")]
+    #[error("{0} is not in Redis, or not completely; `lastunit warm {0}` brings it there")]
     NotLive(ItemId),
     #[error("there is no item {0}; `lastunit item list` shows all")]
     UnknownItem(ItemId),
@@ -63,9 +63,12 @@ pub(crate) async fn compare(
     most_holds: usize,
 ) -> Result<Compared, CompareError> {
     for _ in 0..READINGS {
-        let Some((side, buckets)) = read_stock(stock, item, buyers, most_holds).await? else {
-            continue;
-        };
+        let read = read_stock(stock, item, buyers, most_holds).await;
+        if matches!(read, Err(CompareError::NotLive(_))) && ledger.find_item(item).await?.is_none()
+        {
+            return Err(CompareError::UnknownItem(item.clone()));
+        }
+        let Some((side, buckets)) = read? else { continue };
         crash::point("compare.read");
         let holds: Vec<_> =
             side.holds.values().map(|hold| (hold.request_id, hold.reservation_id)).collect();

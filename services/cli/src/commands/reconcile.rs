@@ -35,7 +35,7 @@ pub(crate) struct ReconcileArgs {
     #[arg(long, group = "what")]
     apply: bool,
     /// The ledger was restored on purpose: raise what Redis sells although the ledger lacks orders
-    #[arg(long, requires = "apply")]
+    #[arg(long, requires = "apply", conflicts_with = "plan")]
     ledger_restored: bool,
     #[command(flatten)]
     output: Output,
