@@ -6,6 +6,7 @@ use reconciler::{Address, CompareError, Mode, ReconcileError, reconcile};
 use serde_json::json;
 use shared::backends::Backends;
 use shared::config::Config;
+use shared::crash;
 use shared::domain::{ItemId, Sale};
 use shared::ledger::Added;
 use uuid::Uuid;
@@ -49,6 +50,7 @@ pub(crate) async fn add_stock(config: &Config, args: AddStockArgs) -> anyhow::Re
             "addition {id} was made with another item or number of units; leave --id out for a new one"
         ),
     };
+    crash::point("add_stock.in_ledger");
     let environment = backends.ledger.environment().await?;
     let address = Address { environment, partitions: config.rabbitmq.partitions };
     let in_redis = match reconcile(&backends, &address, item, Mode::Apply).await {
