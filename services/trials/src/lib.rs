@@ -11,6 +11,7 @@
 //! | [`reconciling`] | a process that corrects an item, and stands still in the middle of it |
 //! | [`outside`] | somebody who changes Redis past every script |
 //! | [`stack`] | backends of a test's own, which may be killed |
+//! | [`throng`] | buyers who go on through whatever befalls the line |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
 //! The soak lets services run as processes and everything fail, with the binary `trial`:
@@ -41,4 +42,5 @@ pub mod reconciling;
 pub mod round;
 pub mod soak;
 pub mod stack;
+pub mod throng;
 pub mod until;

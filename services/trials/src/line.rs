@@ -251,6 +251,15 @@ impl Line {
         Clerk::of(&self.config).await
     }
 
+    /// Waits until the law holds by itself, without anybody's order to compare.
+    pub async fn until_lawful(&self, item: &ItemId) -> Books {
+        until("Redis and the ledger agree by themselves", async || {
+            let books = self.books(item).await;
+            (books.held == 0 && broken_laws(&books).is_empty()).then_some(books)
+        })
+        .await
+    }
+
     /// Waits until nothing is held, and checks the law.
     pub async fn assert_law(&self, item: &ItemId) -> Books {
         self.until_settled(item).await;

@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 use crate::faults::{Backend, FLEET, Member};
 use crate::line::{Service, free_address};
 use crate::proxy::Proxy;
+use crate::until::until;
 
 /// Longer than a service may take to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(25);
@@ -99,6 +100,19 @@ impl Fleet {
 }
 
 impl Process {
+    /// One process that stands alone.
+    pub async fn alone(service: Service, manning: Manning<'_>) -> Arc<Self> {
+        Arc::new(Self::of(Member::first(service), &manning).await)
+    }
+
+    /// Waits until it has died at its crash point.
+    pub async fn until_dead(self: &Arc<Self>) {
+        until("it dies at its crash point", async || {
+            self.does(|process| process.has_ended()).await.then_some(())
+        })
+        .await;
+    }
+
     async fn of(member: Member, manning: &Manning<'_>) -> Self {
         let Manning { program, dir, first_look, config } = manning;
         let (redis, rabbitmq, ledger) = (

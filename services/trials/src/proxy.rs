@@ -1,6 +1,7 @@
 //! A wire to a backend that can lose answers, hold them back, delay them, and be cut.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -50,7 +51,9 @@ pub struct Proxy {
 }
 
 struct Wire {
-    upstream: String,
+    upstream: Mutex<String>,
+    /// Connections that were made.
+    made: AtomicU32,
     manner: watch::Sender<Manner>,
     /// Counts the cuts; a connection lives until the next.
     cuts: watch::Sender<u32>,
@@ -64,7 +67,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let wire = Arc::new(Wire {
-            upstream: backend.address(),
+            upstream: Mutex::new(backend.address()),
+            made: AtomicU32::new(0),
             manner: watch::Sender::new(Manner::Forward(Duration::ZERO)),
             cuts: watch::Sender::new(0),
             trap: Mutex::new(None),
@@ -109,6 +113,17 @@ impl Proxy {
         self.delay(Duration::ZERO);
     }
 
+    /// Leads to another backend, as an address does that moves in a failover.
+    pub fn lead_to(&self, backend: &BackendUrl) {
+        *self.wire.upstream() = backend.address();
+        self.cut();
+    }
+
+    /// How many connections were made so far.
+    pub fn connections(&self) -> u32 {
+        self.wire.made.load(Ordering::Relaxed)
+    }
+
     /// Closes every connection.
     pub fn cut(&self) {
         self.wire.cuts.send_modify(|cuts| *cuts += 1);
@@ -123,6 +138,10 @@ impl Drop for Proxy {
 }
 
 impl Wire {
+    fn upstream(&self) -> std::sync::MutexGuard<'_, String> {
+        self.upstream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn trap(&self) -> std::sync::MutexGuard<'_, Option<Trap>> {
         self.trap.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,7 +171,9 @@ async fn accept(listener: TcpListener, wire: Arc<Wire>) {
 /// One connection, until either side closes it or the wire is cut.
 async fn connect(client: TcpStream, wire: Arc<Wire>) {
     let mut cuts = wire.cuts.subscribe();
-    let Ok(server) = TcpStream::connect(&wire.upstream).await else { return };
+    wire.made.fetch_add(1, Ordering::Relaxed);
+    let upstream = wire.upstream().clone();
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();

@@ -70,12 +70,21 @@ pub fn own_redis() -> Own<Redis> {
 /// libraries belong to the windows.
 pub fn command(redis: &Redis, command: &str) {
     tokio::task::block_in_place(|| {
-        let url = redis.url();
-        let password = url.split([':', '@']).nth(2).expect("a password");
+        let password = password(redis);
         let mut stream = TcpStream::connect(("127.0.0.1", redis.port())).expect("a connection");
         write!(stream, "AUTH {password}\r\n{command}\r\nQUIT\r\n").expect("it is sent");
         let mut replies = String::new();
         stream.read_to_string(&mut replies).expect("the replies");
         assert_eq!(replies, "+OK\r\n+OK\r\n+OK\r\n", "{command}");
     });
+}
+
+/// Lets this one be reached with the other's password as well, so that one address may lead to
+/// either.
+pub fn share_password(redis: &Redis, others: &Redis) {
+    command(redis, &format!("ACL SETUSER default >{}", password(others)));
+}
+
+fn password(redis: &Redis) -> String {
+    redis.url().split([':', '@']).nth(2).expect("a password").to_owned()
 }
