@@ -33,6 +33,10 @@ struct Calendar {
     until: DateTime<Utc>,
     /// Items that did not agree, or could not be compared.
     unsettled: HashSet<ItemId>,
+    /// Items that somebody asked for, and that were not live then: they have just been made ready.
+    asked: HashSet<ItemId>,
+    /// When each item was last seen to change. That never goes back, but the ledger may.
+    decided: HashMap<ItemId, DateTime<Utc>>,
     /// What items differ by, those that do.
     drifts: HashMap<ItemId, u64>,
 }
@@ -46,6 +50,8 @@ impl Comparing {
             all: now,
             until: DateTime::UNIX_EPOCH,
             unsettled: HashSet::new(),
+            asked: HashSet::new(),
+            decided: HashMap::new(),
             drifts: HashMap::new(),
         };
         loop {
@@ -98,11 +104,19 @@ impl Calendar {
         let is_minute = now.duration_since(self.changed) >= COMPARE_CHANGED;
         let is_hour = now.duration_since(self.all) >= COMPARE_ALL;
         let since = self.until - COMPARE_OVERLAP;
+        self.asked.extend(asked);
+        for Sighting { kept, .. } in sightings {
+            let item = &kept.item.sale.item;
+            let before = self.decided.insert(item.clone(), kept.decided_at);
+            if before.is_some_and(|before| before > kept.decided_at) {
+                self.asked.insert(item.clone());
+            }
+        }
         let is_due = |sighting: &&Sighting| {
             let kept = &sighting.kept;
             let has_changed = kept.decided_at > since || kept.item.changed_at > since;
             let is_unsettled = self.unsettled.contains(sighting.item());
-            asked.contains(sighting.item())
+            self.asked.contains(sighting.item())
                 || (sighting.unseen() > 0 && !is_unsettled)
                 || is_hour
                 || (is_minute && (has_changed || sighting.held() > 0 || is_unsettled))
@@ -114,6 +128,7 @@ impl Calendar {
             .filter(is_due)
             .map(|sighting| sighting.item().clone())
             .collect();
+        self.asked.retain(|item| !due.contains(item));
         let latest = sightings.iter().map(|one| one.kept.decided_at.max(one.kept.item.changed_at));
         if is_minute {
             self.changed = now;
