@@ -60,10 +60,14 @@ impl Difference {
 pub fn difference(stock: &StockSide, ledger: &LedgerSide) -> Difference {
     let waiting = waiting_units(stock, ledger);
     let held: u64 = waiting.values().sum();
+    // Of these Redis has not heard yet; they must not stand in for others that the ledger has lost.
+    let decided =
+        stock.holds.values().filter(|h| ledger.confirmed_holds.contains(&h.reservation_id));
+    let decided: u64 = decided.map(|hold| hold.quantity.units()).sum();
     Difference {
         units: signed(ledger.available) - signed(stock.available) - signed(held),
         buyers: total_differences(&stock.totals, &ledger.totals, &waiting),
-        ledger_behind: stock.confirmed_units.saturating_sub(ledger.confirmed_units),
+        ledger_behind: (stock.confirmed_units + decided).saturating_sub(ledger.confirmed_units),
     }
 }
 
@@ -199,6 +203,20 @@ mod tests {
     fn fewer_confirmed_units_in_the_ledger_mean_that_it_went_back() {
         let (stock, ledger) = books();
         let back = LedgerSide { confirmed_units: 0, available: 10, ..ledger };
+        let found = difference(&stock, &back);
+        assert_eq!((found.ledger_behind, found.units), (2, 2));
+    }
+    #[test]
+    fn what_redis_has_not_heard_of_yet_hides_no_order_that_the_ledger_has_lost() {
+        let (stock, ledger) = books();
+        let hold = stock.holds.values().next().expect("a hold");
+        // Ann's two are lost, bob's three are confirmed since.
+        let back = LedgerSide {
+            available: 7,
+            confirmed_units: 3,
+            confirmed_holds: HashSet::from([hold.reservation_id]),
+            totals: HashMap::from([(hold.buyer.clone(), 3)]),
+        };
         let found = difference(&stock, &back);
         assert_eq!((found.ledger_behind, found.units), (2, 2));
     }
