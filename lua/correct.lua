@@ -8,7 +8,8 @@
 -- ARGV[3] epoch of the snapshot
 -- ARGV[4] units to add to what is available; may be negative
 -- ARGV[5] compared_until_ms: orders that were unseen until then are part of the difference
--- ARGV[6..] for each buyer: buyer, units to add to the total
+-- ARGV[6] confirmed_units to add to what was counted; negative once an operator has vouched for a ledger that lacks them
+-- ARGV[7..] for each buyer: buyer, units to add to the total
 -- REPLY corrected units: so many were added; available never falls below 0, the rest is left over
 -- REPLY already: this correction was made before
 -- REPLY absent: the item is not in this Redis
@@ -19,7 +20,8 @@
 
 local sale_key, buyers_key, unseen_key = KEYS[1], KEYS[2], KEYS[3]
 local fence, token, epoch, units, compared_until_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local FIRST_BUYER, BUYER_WIDTH = 6, 2
+local confirmed_units = tonumber(ARGV[6])
+local FIRST_BUYER, BUYER_WIDTH = 7, 2
 
 local sale = redis.call('HMGET', sale_key,
   'epoch', 'fence', 'freeze_token', 'frozen_until_ms', 'corrected_by', 'available')
@@ -50,6 +52,9 @@ local totals = #names > 0 and redis.call('HMGET', buyers_key, unpack(names)) or 
 redis.call('HSET', sale_key, 'fence', fence, 'corrected_by', token)
 if added ~= 0 then
   redis.call('HINCRBY', sale_key, 'available', whole(added))
+end
+if confirmed_units ~= 0 then
+  redis.call('HINCRBY', sale_key, 'confirmed_units', whole(confirmed_units))
 end
 for i, buyer in ipairs(names) do
   local total = tonumber(totals[i] or 0) + corrections[i]

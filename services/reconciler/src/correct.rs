@@ -38,6 +38,8 @@ pub struct Corrected {
     pub buyers_corrected: bool,
     /// Confirmed units that Redis has counted and the ledger does not have.
     pub ledger_behind: u64,
+    /// True when Redis has stopped counting them, because an operator vouches for the ledger.
+    pub ledger_trusted: bool,
 }
 
 /// Why nothing more was corrected. Doing it again is always safe.
@@ -80,7 +82,8 @@ impl Corrector<'_> {
             all.added += found.added;
             all.buyers.extend(found.buyers);
             all.buyers_corrected |= found.buyers_corrected;
-            all.ledger_behind = found.ledger_behind;
+            all.ledger_behind = all.ledger_behind.max(found.ledger_behind);
+            all.ledger_trusted |= found.ledger_trusted;
             match pages.next() {
                 Some(next) => page = next,
                 None => return Ok(all),
@@ -126,16 +129,20 @@ impl Corrector<'_> {
             buyers: difference.buyers.clone(),
             buyers_corrected: false,
             ledger_behind: difference.ledger_behind,
+            ledger_trusted: false,
         };
         let distrusts = difference.ledger_behind > 0 && self.mode != Mode::ApplyRestoredLedger;
         let units = if distrusts { difference.units.min(0) } else { difference.units };
         let totals = if distrusts { &[][..] } else { &difference.buyers[..] };
-        let is_needed = units != 0 || !totals.is_empty() || compared.unseen() > 0;
+        let miscounted = if distrusts { 0 } else { difference.ledger_behind };
+        let is_needed = units != 0 || !totals.is_empty() || miscounted > 0 || compared.unseen() > 0;
         if self.mode != Mode::Plan && is_needed {
             self.lock.check()?;
             crash::point("reconciler.correcting");
             corrected.added = self.add(freeze, &compared, units, totals).await?;
+            corrected.added = self.add(freeze, &compared, units, miscounted, totals).await?;
             corrected.buyers_corrected = !totals.is_empty();
+            corrected.ledger_trusted = miscounted > 0;
         }
         Ok(corrected)
     }
@@ -149,6 +156,7 @@ impl Corrector<'_> {
         freeze: Freeze,
         compared: &Compared,
         units: i64,
+        miscounted: u64,
         totals: &[(BuyerId, i64)],
     ) -> Result<i64, CorrectError> {
         let item = self.lock.item();
@@ -159,13 +167,18 @@ impl Corrector<'_> {
         }
         let available: Vec<_> = compared.buckets.iter().map(|bucket| bucket.available).collect();
         let shares = spread(units, &available);
+        let counted: Vec<_> =
+            compared.buckets.iter().map(|bucket| bucket.confirmed_units).collect();
+        let miscounted = i64::try_from(miscounted).unwrap_or(i64::MAX);
+        let shares = shares.into_iter().zip(spread(-miscounted, &counted));
         let mut added = 0;
         let buckets = Bucket::all(item, BUCKETS_PER_ITEM).zip(&compared.buckets).zip(shares);
-        for ((bucket, seen), units) in buckets {
+        for ((bucket, seen), (units, confirmed_units)) in buckets {
             let correction = Correction {
                 epoch: seen.epoch,
                 units,
                 compared_until: compared.at(),
+                confirmed_units,
                 buyers: by_bucket.remove(&bucket).unwrap_or_default(),
             };
             added += self.ask_again_once(&bucket, freeze, &correction).await?;

@@ -55,8 +55,11 @@ pub enum ReconcileError {
 impl Reconciled {
     /// True when nothing differs, or everything that did has been corrected.
     pub fn agrees(&self) -> bool {
-        let Corrected { units, added, buyers, buyers_corrected, ledger_behind } = &self.found;
-        units == added && (buyers.is_empty() || *buyers_corrected) && *ledger_behind == 0
+        let Corrected { units, added, buyers, buyers_corrected, ledger_behind, ledger_trusted } =
+            &self.found;
+        units == added
+            && (buyers.is_empty() || *buyers_corrected)
+            && (*ledger_behind == 0 || *ledger_trusted)
     }
 
     /// Units that Redis sells too many (positive) or too few (negative), after what was corrected.
@@ -94,6 +97,14 @@ pub async fn reconcile(
     if look.difference.is_none() && look.unseen() == 0 && suspects.is_empty() {
         return Ok(reconciled);
     }
+    // What comes back from the records must not be raised as well: first it is decided once more.
+    let mut mode = mode;
+    if mode == Mode::ApplyRestoredLedger {
+        reconciled.republished = republish_confirmed(backends, address, item).await?;
+        if reconciled.republished > 0 {
+            mode = Mode::Apply;
+        }
+    }
     let lock = lock_item(stock, ledger, item, "reconcile", CORRECTION_LEASE).await?;
     let corrector = Corrector { ledger, stock, lock: &lock, mode, most_holds: HOLDS_COMPARED };
     let found = corrector.correct(&suspects).await;
@@ -103,7 +114,7 @@ pub async fn reconcile(
     if mode == Mode::Plan && (is_behind || reconciled.found.units != 0) {
         reconciled.causes = Some(causes(ledger, stock, item, is_behind).await?);
     }
-    if mode != Mode::Plan && is_behind {
+    if mode == Mode::Apply && is_behind && reconciled.republished == 0 {
         reconciled.republished = republish_confirmed(backends, address, item).await?;
     }
     tell(&reconciled);
@@ -124,7 +135,8 @@ fn numbers(look: &Compared) -> Numbers {
 }
 
 fn findings(reconciled: &Reconciled) -> Vec<Finding> {
-    let Corrected { units, added, buyers, buyers_corrected, ledger_behind } = &reconciled.found;
+    let Corrected { units, added, buyers, buyers_corrected, ledger_behind, ledger_trusted } =
+        &reconciled.found;
     let finding = |kind, difference, corrected| Finding {
         item: reconciled.item.clone(),
         kind,
@@ -141,7 +153,8 @@ fn findings(reconciled: &Reconciled) -> Vec<Finding> {
     }
     if *ledger_behind > 0 {
         let units = i64::try_from(*ledger_behind).unwrap_or(i64::MAX);
-        findings.push(finding(FindingKind::LedgerBehind, units, 0));
+        let corrected = if *ledger_trusted { units } else { 0 };
+        findings.push(finding(FindingKind::LedgerBehind, units, corrected));
     }
     findings
 }
@@ -149,14 +162,18 @@ fn findings(reconciled: &Reconciled) -> Vec<Finding> {
 /// One line for each finding.
 fn tell(reconciled: &Reconciled) {
     let (item, republished) = (&reconciled.item, reconciled.republished);
-    for Finding { kind, difference, corrected, .. } in findings(reconciled) {
+    for Finding { kind, difference, corrected, .. } in &findings(reconciled) {
         metrics::finding(kind.as_str());
-        match &kind {
+        match kind {
             FindingKind::Stock => {
                 tracing::warn!(%item, difference, corrected, "Redis and the ledger differ in stock");
             }
             FindingKind::BuyerTotal(buyer) => {
                 tracing::warn!(%item, %buyer, difference, corrected, "Redis and the ledger differ in a buyer's total");
+            }
+            FindingKind::LedgerBehind if *corrected > 0 => {
+                tracing::warn!(%item, units = difference,
+                    "an operator vouches for the ledger: what it lacks is on sale again");
             }
             FindingKind::LedgerBehind => {
                 tracing::error!(%item, units = difference, republished,

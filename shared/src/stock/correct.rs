@@ -16,6 +16,9 @@ pub struct Correction {
     pub units: i64,
     /// Orders that were confirmed without a hold until then are part of the difference.
     pub compared_until: UnixMillis,
+    /// To add to the confirmed units that were counted: less than 0 when the ledger lacks orders for
+    /// good.
+    pub confirmed_units: i64,
     /// To add to the totals of up to [`TOTALS_PAGE`](crate::config::limits::TOTALS_PAGE) buyers.
     pub buyers: Vec<(BuyerId, i64)>,
 }
@@ -72,7 +75,8 @@ impl Stock {
             .arg(freeze.token)
             .arg(correction.epoch)
             .arg(correction.units)
-            .arg(correction.compared_until.0);
+            .arg(correction.compared_until.0)
+            .arg(correction.confirmed_units);
         for (buyer, units) in &correction.buyers {
             call = call.arg(buyer).arg(units);
         }

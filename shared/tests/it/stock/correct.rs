@@ -36,7 +36,13 @@ impl Shop {
 }
 
 fn units(units: i64) -> Correction {
-    Correction { epoch: 1, units, compared_until: UnixMillis(0), buyers: Vec::new() }
+    Correction {
+        epoch: 1,
+        units,
+        compared_until: UnixMillis(0),
+        confirmed_units: 0,
+        buyers: Vec::new(),
+    }
 }
 
 fn total(name: &str, units: i64) -> (BuyerId, i64) {
