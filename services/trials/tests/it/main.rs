@@ -8,6 +8,7 @@ mod hang_ups;
 mod hopeless;
 mod input;
 mod ledger_decides;
+mod ledger_restored;
 mod limits;
 mod locks;
 mod long_outages;
