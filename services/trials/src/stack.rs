@@ -79,6 +79,18 @@ pub fn command(redis: &Redis, command: &str) {
     });
 }
 
+/// From now on it writes nothing by itself, also after a restart.
+pub fn stop_writing(redis: &Redis) {
+    command(redis, "CONFIG SET appendonly no");
+    command(redis, "CONFIG REWRITE");
+}
+
+/// It comes back with what it has now, however much it is told until then.
+pub fn write_only_this(redis: &Redis) {
+    stop_writing(redis);
+    command(redis, "SAVE");
+}
+
 /// Lets this one be reached with the other's password as well, so that one address may lead to
 /// either.
 pub fn share_password(redis: &Redis, others: &Redis) {

@@ -19,6 +19,7 @@ mod orders;
 mod outages;
 mod overdue;
 mod reconcile;
+mod recovery_deaths;
 mod redis_losses;
 mod repeats;
 mod sales;

@@ -12,7 +12,7 @@ use trials::buyer::{Buyer, at_once};
 use trials::line::{Line, Service, limited, sale};
 use trials::messages::reservation;
 use trials::proxy::Proxy;
-use trials::stack::{Own, command, own_redis, share_password};
+use trials::stack::{Own, command, own_redis, share_password, stop_writing, write_only_this};
 use trials::throng::{Ends, Throng};
 use trials::until::{PATIENCE, until, within};
 
@@ -73,12 +73,6 @@ fn url(redis: &Redis) -> BackendUrl {
     redis.url().parse().expect("a URL")
 }
 
-/// From now on it writes nothing but what it is told to write, also after a restart.
-fn stop_writing(redis: &Redis) {
-    command(redis, "CONFIG SET appendonly no");
-    command(redis, "CONFIG REWRITE");
-}
-
 fn die_and_come_back(redis: &mut Redis) {
     block_in_place(|| {
         redis.kill().expect("killed");
@@ -103,8 +97,7 @@ async fn an_old_dump_sells_nothing_before_it_has_heard_of_what_it_forgot() {
     scene.line.stop(Service::Consumer).await;
     let mut ann = Buyer::new(scene.address, "ann");
     let accepted = ann.buy_patiently("shoe", "key-1", 1).await;
-    stop_writing(&scene.redis.backend);
-    command(&scene.redis.backend, "SAVE");
+    write_only_this(&scene.redis.backend);
     scene.line.start(Service::Consumer);
     assert_eq!(ann.final_state(&accepted).await, "confirmed");
     scene.throng.until_more(PATIENCE).await;
