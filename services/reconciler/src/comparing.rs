@@ -10,11 +10,13 @@ use shared::backends::Backends;
 use shared::config::limits::{COMPARE_ALL, COMPARE_CHANGED, COMPARE_OVERLAP};
 use shared::domain::{ItemId, Readiness};
 use shared::shutdown::Shutdown;
+use shared::stock::LockError;
 use shared::telemetry::metrics::{self, ItemNumbers};
 use tokio::sync::watch;
 
 use crate::correct::Mode;
-use crate::reconcile::{Reconciled, reconcile};
+use crate::locked::LockItemError;
+use crate::reconcile::{ReconcileError, Reconciled, reconcile};
 use crate::republish::Address;
 use crate::rounds::{Due, ITEMS_AT_ONCE, Sighting, ticks};
 
@@ -78,6 +80,10 @@ impl Comparing {
         let reconciled = reconcile(&self.backends, &self.address, &item, Mode::Apply).await;
         let reconciled = reconciled.inspect_err(|error| {
             tracing::warn!(%item, %error, "an item could not be compared with the ledger; it is tried again");
+            if matches!(error, ReconcileError::Lock(LockItemError::Lock(LockError::Busy { .. }))) {
+                // Such as by somebody who has died: soon it is free.
+                self.due.add(item.clone());
+            }
         });
         (item, reconciled.ok())
     }
