@@ -139,7 +139,6 @@ impl Corrector<'_> {
         if self.mode != Mode::Plan && is_needed {
             self.lock.check()?;
             crash::point("reconciler.correcting");
-            corrected.added = self.add(freeze, &compared, units, totals).await?;
             corrected.added = self.add(freeze, &compared, units, miscounted, totals).await?;
             corrected.buyers_corrected = !totals.is_empty();
             corrected.ledger_trusted = miscounted > 0;

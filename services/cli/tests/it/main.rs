@@ -4,6 +4,7 @@ mod command;
 mod config;
 mod demo;
 mod items;
+mod ledger_behind;
 mod locks;
 mod pauses;
 mod reconcile;
