@@ -3,7 +3,7 @@
 use shared::contract::{
     ReservationsPlaced, decode_compensation, decode_reservations, encode_reservations,
 };
-use shared::domain::Reservation;
+use shared::domain::{LetterKind, Reservation};
 use shared::ledger::{Letter, Subject};
 use shared::queue::Delivery;
 use uuid::Uuid;
@@ -24,7 +24,8 @@ pub(crate) fn letters(delivery: &Delivery) -> Vec<Letter> {
             };
             let placed = ReservationsPlaced { environment, reservations: vec![reservation] };
             let id = subject.reservation_id.as_uuid();
-            letter(delivery, id, Some(subject), encode_reservations(&placed))
+            let kind = LetterKind::Reservation;
+            letter(delivery, id, kind, Some(subject), encode_reservations(&placed))
         };
         return reservations.into_iter().map(alone).collect();
     }
@@ -37,20 +38,30 @@ pub(crate) fn letters(delivery: &Delivery) -> Vec<Letter> {
         };
         // Not the reservation's own id: a compensation that was refused is not its reservation.
         let id = Uuid::new_v5(&UNREADABLE, &delivery.body);
-        return vec![letter(delivery, id, Some(subject), delivery.body.clone())];
+        let kind = LetterKind::Compensation;
+        return vec![letter(delivery, id, kind, Some(subject), delivery.body.clone())];
     }
     let id = Uuid::new_v5(&UNREADABLE, &delivery.body);
-    vec![letter(delivery, id, None, delivery.body.clone())]
+    vec![letter(delivery, id, LetterKind::Unreadable, None, delivery.body.clone())]
 }
 
-fn letter(delivery: &Delivery, letter_id: Uuid, subject: Option<Subject>, body: Vec<u8>) -> Letter {
+fn letter(
+    delivery: &Delivery,
+    letter_id: Uuid,
+    kind: LetterKind,
+    subject: Option<Subject>,
+    body: Vec<u8>,
+) -> Letter {
     let header = |name: &str| delivery.headers.get(name).cloned();
     Letter {
         letter_id,
+        kind,
         subject,
         reason: header("reason").unwrap_or_else(|| "dropped_by_broker".to_owned()),
         error: header("error").unwrap_or_default(),
         source: header("source").unwrap_or_else(|| delivery.queue.to_string()),
+        headers: delivery.all_headers.to_string(),
+        message_id: delivery.message_id.clone(),
         body,
     }
 }

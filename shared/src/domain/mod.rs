@@ -4,6 +4,7 @@ mod decision;
 mod hold;
 mod ids;
 mod law;
+mod letter;
 mod order;
 mod overdue;
 mod placement;
@@ -20,6 +21,7 @@ pub use ids::{
     ReservationId,
 };
 pub use law::{Books, Violation, broken_laws};
+pub use letter::{LetterEvent, LetterKind, LetterState, NoSuchLetterStep, fingerprint};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};

@@ -16,6 +16,7 @@ mod expire;
 mod find_order;
 mod find_orders;
 mod items;
+mod letters;
 mod migrate;
 mod park;
 mod put_item;
@@ -30,7 +31,8 @@ pub use count_orders::OrderCounts;
 pub use error::LedgerError;
 pub use expire::Expiry;
 pub use items::Item;
-pub use park::{Letter, Subject};
+pub use letters::{KeptLetter, LetterAct, Subject};
+pub use park::Letter;
 pub use put_item::PutOutcome;
 pub use warmed_items::WarmedItem;
 

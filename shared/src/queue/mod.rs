@@ -10,6 +10,7 @@ mod deliveries;
 mod depth;
 mod error;
 mod ghosts;
+mod headers;
 mod names;
 mod publisher;
 mod publishing;

@@ -6,6 +6,7 @@ mod contest;
 mod errors;
 mod expire;
 mod items;
+mod letters;
 mod migrate;
 mod warm;
 
