@@ -3,6 +3,8 @@ ALTER TABLE dead_letters
     -- What its bytes are: a reservation to decide, a compensation, or nothing that can be read.
     ADD COLUMN kind           text NOT NULL DEFAULT 'unreadable'
         CHECK (kind IN ('reservation', 'compensation', 'unreadable')),
+    -- Whose it is, when that can be read.
+    ADD COLUMN environment_id uuid,
     -- The error without what differs from letter to letter, to count the same trouble as one.
     ADD COLUMN fingerprint    text NOT NULL DEFAULT '',
     -- Of the latest death, as they were.
@@ -24,6 +26,8 @@ UPDATE dead_letters
 SET kind = CASE WHEN letter_id = reservation_id THEN 'reservation'
                 WHEN reservation_id IS NOT NULL THEN 'compensation'
                 ELSE 'unreadable' END,
+    environment_id = CASE WHEN reservation_id IS NOT NULL
+                          THEN (convert_from(body, 'UTF8')::jsonb ->> 'environment')::uuid END,
     fingerprint = left(regexp_replace(error, '[0-9]+', '#', 'g'), 200);
 
 ALTER TABLE dead_letters

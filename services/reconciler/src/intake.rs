@@ -17,6 +17,7 @@ pub(crate) fn letters(delivery: &Delivery) -> Vec<Letter> {
         let ReservationsPlaced { environment, reservations } = placed;
         let alone = |reservation: Reservation| {
             let subject = Subject {
+                environment,
                 reservation_id: reservation.reservation_id,
                 request_id: reservation.request_id,
                 item: reservation.item.clone(),
@@ -31,6 +32,7 @@ pub(crate) fn letters(delivery: &Delivery) -> Vec<Letter> {
     }
     if let Ok(compensation) = decode_compensation(&delivery.body) {
         let subject = Subject {
+            environment: compensation.environment,
             reservation_id: compensation.reservation_id,
             request_id: compensation.request_id,
             item: compensation.item,

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`line`] | a world of its own, the services that run in it, and its books |
 //! | [`buyer`] | somebody who buys over HTTP, and what they are told |
+//! | [`desk`] | an operator at work on dead letters |
 //! | [`messages`] | what is published past ingress, and what arrives in the dead letters |
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
 //! | [`stack`] | backends of a test's own, which may be killed |
@@ -24,6 +25,7 @@
 pub mod auditor;
 pub mod buyer;
 pub mod crowd;
+pub mod desk;
 pub mod faults;
 pub mod grounds;
 pub mod injection;

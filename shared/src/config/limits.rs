@@ -77,6 +77,13 @@ pub const SETTLE_DEADLINE: Duration = Duration::from_secs(5);
 /// schema or this release, and consuming on would empty the queue into the dead letters.
 pub const PARKED_IN_A_ROW: u32 = 20;
 
+/// How long a run of a command has a dead letter for itself after it took it; a run that was killed
+/// holds up the next one for so long.
+pub const LETTER_LEASE: Duration = Duration::from_secs(15);
+
+/// How long a replay waits for the broker to confirm what it took at once.
+pub const LETTER_SEND_DEADLINE: Duration = Duration::from_secs(10);
+
 /// How long a settled record outlives its sale, so that late repeats find their answer.
 pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -110,6 +117,10 @@ const _: () = assert!(
 const _: () = assert!(
     LONGEST_PURCHASE < SHUTDOWN_GRACE.as_millis(),
     "a stopping ingress must be able to answer what it has accepted"
+);
+const _: () = assert!(
+    LETTER_SEND_DEADLINE.as_millis() < LETTER_LEASE.as_millis(),
+    "no letter is sent by two runs at the same time"
 );
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,

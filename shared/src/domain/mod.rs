@@ -5,6 +5,7 @@ mod hold;
 mod ids;
 mod law;
 mod letter;
+mod letter_class;
 mod order;
 mod overdue;
 mod placement;
@@ -22,6 +23,9 @@ pub use ids::{
 };
 pub use law::{Books, Violation, broken_laws};
 pub use letter::{LetterEvent, LetterKind, LetterState, NoSuchLetterStep, fingerprint};
+pub use letter_class::{
+    LetterClass, LetterContents, LetterEvidence, ReplayEffect, classify, foresee,
+};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};

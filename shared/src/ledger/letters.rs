@@ -6,11 +6,14 @@ use uuid::Uuid;
 
 use super::rows::unsigned;
 use super::{Ledger, LedgerError};
-use crate::domain::{BuyerId, ItemId, LetterKind, LetterState, Reason, RequestId, ReservationId};
+use crate::domain::{
+    BuyerId, EnvironmentId, ItemId, LetterKind, LetterState, Reason, RequestId, ReservationId,
+};
 
 /// What a letter is about, when its bytes could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
+    pub environment: EnvironmentId,
     pub reservation_id: ReservationId,
     pub request_id: RequestId,
     pub item: ItemId,
@@ -58,16 +61,19 @@ pub struct LetterAct {
 /// The columns of a [`LetterRow`].
 macro_rules! letter_columns {
     () => {
-        "letter_id, kind, reservation_id, request_id, item_id, buyer_id, reason, error,
+        "letter_id, kind, environment_id, reservation_id, request_id, item_id, buyer_id, reason, error,
          fingerprint, source, headers::text AS headers, body, original, attempts, first_died_at,
          last_died_at, state, settled_at, discard_reason"
     };
 }
 
+pub(super) use letter_columns;
+
 #[derive(FromRow)]
 pub(super) struct LetterRow {
     letter_id: Uuid,
     kind: String,
+    environment_id: Option<Uuid>,
     reservation_id: Option<Uuid>,
     request_id: Option<Uuid>,
     item_id: Option<String>,
@@ -91,8 +97,14 @@ impl TryFrom<LetterRow> for KeptLetter {
     type Error = LedgerError;
 
     fn try_from(row: LetterRow) -> Result<Self, LedgerError> {
-        let subject = match (row.reservation_id, row.request_id, row.item_id, row.buyer_id) {
-            (Some(reservation_id), Some(request_id), Some(item), Some(buyer)) => Some(Subject {
+        let ids = (row.environment_id, row.reservation_id, row.request_id);
+        let subject = match (ids, row.item_id, row.buyer_id) {
+            (
+                (Some(environment), Some(reservation_id), Some(request_id)),
+                Some(item),
+                Some(buyer),
+            ) => Some(Subject {
+                environment: EnvironmentId::from_uuid(environment),
                 reservation_id: ReservationId::from_uuid(reservation_id),
                 request_id: RequestId::from_uuid(request_id),
                 item: item.parse().map_err(LedgerError::corrupt)?,

@@ -6,7 +6,9 @@
 
 mod begin_warm;
 mod catalog;
+mod claim_letters;
 mod commit;
+mod count_letter_run;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
@@ -15,23 +17,34 @@ mod error;
 mod expire;
 mod find_order;
 mod find_orders;
+mod foresee;
 mod items;
+mod letter_filter;
+mod letter_stats;
 mod letters;
+mod list_letters;
 mod migrate;
 mod park;
 mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
+mod sold_books;
 mod warmed_items;
 
 pub use begin_warm::{WarmOrder, WarmPlan};
 pub use catalog::CatalogPage;
+pub use claim_letters::LetterRun;
+pub use count_letter_run::RunCounts;
 pub use count_orders::OrderCounts;
 pub use error::LedgerError;
 pub use expire::Expiry;
+pub use foresee::{Foreseen, Foresight};
 pub use items::Item;
+pub use letter_filter::LetterFilter;
+pub use letter_stats::{ErrorCount, ReasonCount};
 pub use letters::{KeptLetter, LetterAct, Subject};
+pub use list_letters::LetterSort;
 pub use park::Letter;
 pub use put_item::PutOutcome;
 pub use warmed_items::WarmedItem;

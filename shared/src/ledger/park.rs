@@ -37,6 +37,7 @@ impl Ledger {
             let parked = sqlx::query(include_str!("sql/park_letter.sql"))
                 .bind(letter.letter_id)
                 .bind(letter.kind.as_str())
+                .bind(subject.map(|subject| subject.environment.as_uuid()))
                 .bind(subject.map(|subject| subject.reservation_id.as_uuid()))
                 .bind(subject.map(|subject| subject.request_id.as_uuid()))
                 .bind(subject.map(|subject| subject.item.as_str()))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const NO_RETURN: &str =
     "-- Point of no return: everything above only read, everything below only writes.";
 const READING: &[&str] =
-    &["GET", "MGET", "HGET", "HMGET", "HGETALL", "TIME", "ZCARD", "ZRANGEBYSCORE"];
+    &["GET", "MGET", "HGET", "HMGET", "HGETALL", "TIME", "ZCARD", "ZRANGEBYSCORE", "ZSCORE"];
 const WRITING: &[&str] = &["HDEL", "HINCRBY", "HSET", "SET", "UNLINK", "ZADD", "ZREM"];
 
 /// Which file of the stock room reads the replies of each script.
@@ -19,6 +19,8 @@ const READ_BY: &[(&str, &str)] = &[
     ("claim_overdue", "claim_overdue.rs"),
     ("confirm", "confirm.rs"),
     ("find_hold", "find_hold.rs"),
+    ("find_holds", "find_holds.rs"),
+    ("next_look", "next_look.rs"),
     ("open", "warm.rs"),
     ("probe", "mod.rs"),
     ("reserve", "reserve.rs"),

@@ -7,6 +7,7 @@ mod hang_ups;
 mod hopeless;
 mod input;
 mod ledger_decides;
+mod letters;
 mod limits;
 mod long_outages;
 mod lost_replies;

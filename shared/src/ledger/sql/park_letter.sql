@@ -1,7 +1,7 @@
 INSERT INTO dead_letters AS kept
-    (letter_id, kind, reservation_id, request_id, item_id, buyer_id, reason, error, fingerprint,
-     source, headers, message_id, body, first_died_at, last_died_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::jsonb, $12, $13, now(), now())
+    (letter_id, kind, environment_id, reservation_id, request_id, item_id, buyer_id, reason, error,
+     fingerprint, source, headers, message_id, body, first_died_at, last_died_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13, $14, now(), now())
 -- The bytes stay; the story is that of the latest death. Whatever it was before, it is parked now.
 ON CONFLICT (letter_id) DO UPDATE
 SET reason = excluded.reason,

@@ -1,6 +1,6 @@
 //! Dead letters: parked once, counted each time they die, and remembered.
 
-use shared::domain::{LetterKind, LetterState, Reservation};
+use shared::domain::{EnvironmentId, LetterKind, LetterState, Reservation};
 use shared::ledger::{KeptLetter, Letter, Subject};
 use uuid::Uuid;
 
@@ -12,6 +12,7 @@ fn letter(reservation: &Reservation, death: &str) -> Letter {
         letter_id: reservation.reservation_id.as_uuid(),
         kind: LetterKind::Reservation,
         subject: Some(Subject {
+            environment: EnvironmentId::from_uuid(Uuid::nil()),
             reservation_id: reservation.reservation_id,
             request_id: reservation.request_id,
             item: reservation.item.clone(),

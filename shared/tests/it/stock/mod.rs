@@ -2,6 +2,7 @@
 
 mod connection;
 mod full;
+mod look_up;
 mod raw;
 mod reserve;
 mod settle;

@@ -1,0 +1,42 @@
+//! `lastunit dlq …`: one file a subcommand.
+
+mod filter;
+mod list;
+mod plan;
+mod replay;
+mod show;
+mod shown;
+mod stats;
+
+pub(crate) use filter::Misuse;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use shared::config::Config;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DlqCommand {
+    /// List letters, page by page, with what each is worth
+    List(list::ListArgs),
+    /// Show one letter: its bytes, its headers, what ledger and Redis say, and its history
+    Show(show::ShowArgs),
+    /// Count letters by what they died of
+    Stats(stats::StatsArgs),
+    /// Say what a replay would do to stock and orders; nothing is sent, nothing is written
+    Plan(plan::PlanArgs),
+    /// Send letters again, under their own reservation ids and through their usual queues
+    Replay(replay::ReplayArgs),
+}
+
+/// Runs a subcommand.
+pub(crate) async fn run(config: &Config, command: DlqCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        DlqCommand::List(args) => list::run(config, args).await?,
+        DlqCommand::Show(args) => show::run(config, args).await?,
+        DlqCommand::Stats(args) => stats::run(config, args).await?,
+        DlqCommand::Plan(args) => plan::run(config, args).await?,
+        DlqCommand::Replay(args) => return replay::run(config, args).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}
