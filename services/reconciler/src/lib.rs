@@ -24,6 +24,7 @@ use tokio::time::MissedTickBehavior;
 
 pub use warm::{WarmError, Warmed, warm};
 
+use crate::letters::keep_letters;
 use crate::overdue::Finisher;
 
 /// Reconciles until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
@@ -38,7 +39,11 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSetti
     )?;
     let finisher = Finisher::new(config, backends.clone(), environment);
     tracing::info!(%environment, "reconciling");
-    tokio::join!(keep_finishing(finisher, &shutdown), keep_parking(letters, &backends, &shutdown));
+    tokio::join!(
+        keep_finishing(finisher, &shutdown),
+        keep_parking(letters, &backends, &shutdown),
+        keep_letters(&config.dead_letters, &backends, &shutdown),
+    );
     backends.ledger.close().await;
     tracing::info!("stopped reconciling");
     Ok(())

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use reconciler::letters::{Plan, ReplayOptions, ReplayReport, plan, replay};
+use reconciler::letters::{
+    DiscardOptions, DiscardReport, Plan, ReplayOptions, ReplayReport, discard, plan, replay,
+};
 use shared::backends::Backends;
 use shared::config::Config;
 use shared::domain::{LetterState, Reservation};
@@ -43,6 +45,15 @@ impl Desk {
     pub async fn plan(&self, filter: &LetterFilter) -> Plan {
         let Backends { ledger, stock, .. } = &self.backends;
         plan(ledger, stock, filter, None, |_| ()).await.expect("a plan")
+    }
+
+    /// Discards what fits, for a reason.
+    pub async fn discard(&self, filter: &LetterFilter, reason: &str) -> DiscardReport {
+        let reason = reason.parse().expect("a reason");
+        let options = DiscardOptions { who: "trial".to_owned(), reason };
+        let never = CancellationToken::new();
+        let discarded = discard(&self.backends, filter, None, &options, &never, |_| ()).await;
+        discarded.expect("a discard")
     }
 
     /// The letter of a reservation, if it is kept.

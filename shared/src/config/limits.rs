@@ -77,6 +77,9 @@ pub const SETTLE_DEADLINE: Duration = Duration::from_secs(5);
 /// schema or this release, and consuming on would empty the queue into the dead letters.
 pub const PARKED_IN_A_ROW: u32 = 20;
 
+/// How often the reconciler looks after the letters that it keeps.
+pub const LETTERS_ROUND: Duration = Duration::from_secs(60);
+
 /// How long a run of a command has a dead letter for itself after it took it; a run that was killed
 /// holds up the next one for so long.
 pub const LETTER_LEASE: Duration = Duration::from_secs(15);

@@ -8,4 +8,6 @@ mod settings;
 
 pub use backend_url::{BackendUrl, InvalidUrl};
 pub use load::{ConfigError, Sources, load};
-pub use settings::{Config, Http, Ledger, Log, LogFormat, RabbitMq, Redis, SETTINGS, Setting};
+pub use settings::{
+    Config, DeadLetters, Http, Ledger, Log, LogFormat, RabbitMq, Redis, SETTINGS, Setting,
+};

@@ -63,6 +63,16 @@ pub const SETTINGS: &[Setting] = &[
         help: "Most connections that one process opens to the ledger, 1–100.",
     },
     Setting {
+        path: "dead_letters.patience_s",
+        default: "0",
+        help: "After how many seconds the reconciler discards a parked reservation whose sale is over, up to 31536000; 0 is never.",
+    },
+    Setting {
+        path: "dead_letters.keep_days",
+        default: "90",
+        help: "For how many days replayed and discarded letters are kept, 1–3650; parked ones are kept for ever.",
+    },
+    Setting {
         path: "log.filter",
         default: "info",
         help: "Which log lines services write, for example `info` or `warn,consumer=debug`; other commands write warnings, or what `--log` says.",
@@ -91,6 +101,7 @@ pub struct Config {
     pub redis: Redis,
     pub rabbitmq: RabbitMq,
     pub ledger: Ledger,
+    pub dead_letters: DeadLetters,
     pub log: Log,
 }
 
@@ -139,6 +150,28 @@ pub struct Ledger {
     pub connections: u16,
 }
 
+/// How long dead letters wait, and are kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeadLetters {
+    #[serde(deserialize_with = "within::<0, 31_536_000, _, _>")]
+    pub patience_s: u32,
+    #[serde(deserialize_with = "within::<1, 3_650, _, _>")]
+    pub keep_days: u32,
+}
+
+impl DeadLetters {
+    /// How long a parked reservation waits after its sale; `None` is for ever.
+    pub fn patience(&self) -> Option<Duration> {
+        (self.patience_s > 0).then(|| Duration::from_secs(self.patience_s.into()))
+    }
+
+    /// How long settled letters are kept.
+    pub fn kept(&self) -> Duration {
+        Duration::from_secs(u64::from(self.keep_days) * 24 * 60 * 60)
+    }
+}
+
 /// What is told, and how.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -167,6 +200,8 @@ impl Config {
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),
             "ledger.connections" => self.ledger.connections.to_string(),
+            "dead_letters.patience_s" => self.dead_letters.patience_s.to_string(),
+            "dead_letters.keep_days" => self.dead_letters.keep_days.to_string(),
             "log.filter" => self.log.filter.clone(),
             "log.format" => format!("{:?}", self.log.format).to_lowercase(),
             other => unreachable!("{other} is not a setting"),

@@ -12,6 +12,7 @@ mod count_letter_run;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
+mod discard_letters;
 mod environment;
 mod error;
 mod expire;

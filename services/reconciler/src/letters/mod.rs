@@ -6,9 +6,15 @@
 //! | [`judge`] | a letter against ledger and Redis: what is it worth, what would a replay do? |
 //! | [`plan`] | all that a replay would do to stock and orders, counted |
 //! | [`replay`] | take, publish with a confirm, mark; again after a kill |
+//! | [`discard`] | expire in the ledger, then give the stock back |
+//! | [`identity`] | which letters a message is |
+//! | [`keep`] | what the reconciler does by itself: retention, patience, discards cut short |
 //! | [`law`] | whether what a run touches still keeps the law |
 
+mod discard;
+mod identity;
 mod judge;
+mod keep;
 mod law;
 mod plan;
 mod replay;
@@ -16,7 +22,10 @@ mod replay;
 use shared::ledger::LedgerError;
 use shared::stock::StockError;
 
+pub use discard::{DiscardOptions, DiscardReport, discard};
+pub use identity::{Identity, identities};
 pub use judge::{Judge, Judged, contents};
+pub(crate) use keep::keep_letters;
 pub use plan::{ItemPlan, Plan, plan};
 pub use replay::{ReplayOptions, ReplayReport, ReplayStep, Stopped, replay};
 

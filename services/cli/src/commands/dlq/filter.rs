@@ -12,13 +12,20 @@ use uuid::Uuid;
 
 use crate::commands::item::length;
 
+/// What letters died of. Apart from the others, because `--reason` says something else where letters
+/// are discarded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which letters")]
+pub(crate) struct DiedOf {
+    /// That died of this, for example undecodable, unknown_item, mismatch, hopeless
+    #[arg(long, value_name = "REASON")]
+    pub(crate) reason: Option<String>,
+}
+
 /// What narrows letters down; several together narrow further.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which letters")]
 pub(crate) struct Narrowing {
-    /// That died of this, for example undecodable, unknown_item, mismatch, hopeless
-    #[arg(long, value_name = "REASON")]
-    reason: Option<String>,
     /// Of this class: would_confirm, would_restore, already_confirmed, already_rejected,
     /// hold_restored, hold_missing, sale_ended, undecodable, foreign_environment
     #[arg(long, value_name = "CLASS")]
@@ -90,11 +97,11 @@ impl FromStr for When {
 
 impl Narrowing {
     /// The filter, for letters in these states.
-    pub(crate) fn filter(&self, states: Vec<LetterState>) -> LetterFilter {
+    pub(crate) fn filter(&self, states: Vec<LetterState>, died_of: Option<&str>) -> LetterFilter {
         LetterFilter {
             ids: Vec::new(),
             states,
-            reason: self.reason.clone(),
+            reason: died_of.map(ToOwned::to_owned),
             fingerprint: self.fingerprint.clone(),
             item: self.item.clone(),
             buyer: self.buyer.clone(),
@@ -105,17 +112,23 @@ impl Narrowing {
     }
 
     fn says_something(&self) -> bool {
-        self.class.is_some() || self.filter(Vec::new()) != LetterFilter::default()
+        self.class.is_some() || self.filter(Vec::new(), None) != LetterFilter::default()
     }
 }
 
 impl Selection {
     /// The letters that are meant, in whatever state, after a check that there are such letters.
-    pub(crate) async fn filter(&self, ledger: &Ledger) -> anyhow::Result<LetterFilter> {
-        if self.ids.is_empty() && !self.all && !self.narrowing.says_something() {
+    pub(crate) async fn filter(
+        &self,
+        ledger: &Ledger,
+        died_of: Option<&str>,
+    ) -> anyhow::Result<LetterFilter> {
+        let says_something = died_of.is_some() || self.narrowing.says_something();
+        if self.ids.is_empty() && !self.all && !says_something {
             bail!(Misuse("say which letters: ids, a filter, or --all"));
         }
-        let filter = LetterFilter { ids: self.ids.clone(), ..self.narrowing.filter(Vec::new()) };
+        let filter =
+            LetterFilter { ids: self.ids.clone(), ..self.narrowing.filter(Vec::new(), died_of) };
         for id in &self.ids {
             if ledger.find_letter(*id).await?.is_none() {
                 bail!("there is no letter {id}; `lastunit dlq list --state any` shows all");

@@ -6,7 +6,7 @@ use shared::domain::LetterState;
 use shared::ledger::{Ledger, LetterSort};
 use uuid::Uuid;
 
-use super::filter::Narrowing;
+use super::filter::{DiedOf, Narrowing};
 use super::shown::{Judging, Shown, rfc3339};
 use crate::args::Output;
 use crate::output;
@@ -16,6 +16,8 @@ const PAGE: u32 = 512;
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
+    #[command(flatten)]
+    died_of: DiedOf,
     #[command(flatten)]
     narrowing: Narrowing,
     /// In this state
@@ -76,7 +78,7 @@ pub(crate) async fn run(config: &Config, args: ListArgs) -> anyhow::Result<()> {
     {
         anyhow::bail!("there is no letter {after} to begin behind");
     }
-    let filter = args.narrowing.filter(args.state.wanted());
+    let filter = args.narrowing.filter(args.state.wanted(), args.died_of.reason.as_deref());
     let sort = match args.sort {
         Sort::Newest => LetterSort::Newest,
         Sort::Oldest => LetterSort::Oldest,

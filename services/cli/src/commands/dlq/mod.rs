@@ -1,5 +1,6 @@
 //! `lastunit dlq …`: one file a subcommand.
 
+mod discard;
 mod filter;
 mod list;
 mod plan;
@@ -27,6 +28,8 @@ pub(crate) enum DlqCommand {
     Plan(plan::PlanArgs),
     /// Send letters again, under their own reservation ids and through their usual queues
     Replay(replay::ReplayArgs),
+    /// Give letters up: their requests expire in the ledger, then their stock goes back
+    Discard(discard::DiscardArgs),
 }
 
 /// Runs a subcommand.
@@ -37,6 +40,7 @@ pub(crate) async fn run(config: &Config, command: DlqCommand) -> anyhow::Result<
         DlqCommand::Stats(args) => stats::run(config, args).await?,
         DlqCommand::Plan(args) => plan::run(config, args).await?,
         DlqCommand::Replay(args) => return replay::run(config, args).await,
+        DlqCommand::Discard(args) => return discard::run(config, args).await,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use shared::config::Config;
 use shared::ledger::{Ledger, LetterFilter};
 use shared::stock::Stock;
 
-use super::filter::Selection;
+use super::filter::{DiedOf, Selection};
 use super::list::States;
 use crate::args::Output;
 use crate::output;
@@ -15,6 +15,8 @@ use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    died_of: DiedOf,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -24,7 +26,7 @@ pub(crate) struct PlanArgs {
 pub(crate) async fn run(config: &Config, args: PlanArgs) -> anyhow::Result<()> {
     let ledger = Ledger::connect(&config.ledger)?;
     let stock = Stock::connect(&config.redis, &config.namespace)?;
-    let filter = args.selection.filter(&ledger).await?;
+    let filter = args.selection.filter(&ledger, args.died_of.reason.as_deref()).await?;
     // Named letters are judged whatever became of them: an old copy may still be somewhere.
     let states = if args.selection.by_id() { States::Any } else { States::Open };
     let filter = LetterFilter { states: states.wanted(), ..filter };

@@ -10,13 +10,15 @@ use shared::backends::Backends;
 use shared::config::Config;
 use shared::shutdown::Shutdown;
 
-use super::filter::{Actor, Selection};
+use super::filter::{Actor, DiedOf, Selection};
 use crate::args::Output;
 use crate::output;
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
+    #[command(flatten)]
+    died_of: DiedOf,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -54,7 +56,7 @@ fn share(text: &str) -> Result<f64, String> {
 pub(crate) async fn run(config: &Config, args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let shutdown = Shutdown::on_signals()?;
     let backends = Backends::open(config, "operator")?;
-    let filter = args.selection.filter(&backends.ledger).await?;
+    let filter = args.selection.filter(&backends.ledger, args.died_of.reason.as_deref()).await?;
     let options = ReplayOptions {
         who: args.actor.name(),
         canary: args.how.canary,

@@ -5,7 +5,7 @@ use serde_json::json;
 use shared::config::Config;
 use shared::ledger::{ErrorCount, Ledger, ReasonCount};
 
-use super::filter::{Misuse, Narrowing};
+use super::filter::{DiedOf, Misuse, Narrowing};
 use super::list::States;
 use super::shown::rfc3339;
 use crate::args::Output;
@@ -13,6 +13,8 @@ use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    died_of: DiedOf,
     #[command(flatten)]
     narrowing: Narrowing,
     /// In this state
@@ -30,7 +32,7 @@ pub(crate) async fn run(config: &Config, args: StatsArgs) -> anyhow::Result<()> 
         anyhow::bail!(Misuse("`dlq plan` counts letters by class, `dlq stats` does not know it"));
     }
     let ledger = Ledger::connect(&config.ledger)?;
-    let filter = args.narrowing.filter(args.state.wanted());
+    let filter = args.narrowing.filter(args.state.wanted(), args.died_of.reason.as_deref());
     let reasons = ledger.letters_by_reason(&filter).await?;
     let errors = ledger.letters_by_error(&filter, args.most).await?;
     if args.output.json {
