@@ -3,5 +3,7 @@
 mod command;
 mod config;
 mod demo;
+mod dlq;
+mod dlq_bytes;
 mod items;
 mod services;

@@ -7,11 +7,13 @@
 //! | [`plan`] | all that a replay would do to stock and orders, counted |
 //! | [`replay`] | take, publish with a confirm, mark; again after a kill |
 //! | [`discard`] | expire in the ledger, then give the stock back |
+//! | [`edit`] | other bytes for a letter, never another purchase |
 //! | [`identity`] | which letters a message is |
 //! | [`keep`] | what the reconciler does by itself: retention, patience, discards cut short |
 //! | [`law`] | whether what a run touches still keeps the law |
 
 mod discard;
+mod edit;
 mod identity;
 mod judge;
 mod keep;
@@ -23,6 +25,7 @@ use shared::ledger::LedgerError;
 use shared::stock::StockError;
 
 pub use discard::{DiscardOptions, DiscardReport, discard};
+pub use edit::{EditError, edit};
 pub use identity::{Identity, identities};
 pub use judge::{Judge, Judged, contents};
 pub(crate) use keep::keep_letters;

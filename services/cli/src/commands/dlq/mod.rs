@@ -1,7 +1,11 @@
 //! `lastunit dlq …`: one file a subcommand.
 
 mod discard;
+mod edit;
+mod export;
 mod filter;
+mod import;
+mod line;
 mod list;
 mod plan;
 mod replay;
@@ -30,6 +34,12 @@ pub(crate) enum DlqCommand {
     Replay(replay::ReplayArgs),
     /// Give letters up: their requests expire in the ledger, then their stock goes back
     Discard(discard::DiscardArgs),
+    /// Change the bytes of a letter; never its ids, item, buyer or quantity
+    Edit(edit::EditArgs),
+    /// Write letters as lines of JSON
+    Export(export::ExportArgs),
+    /// Read letters from lines of JSON; what is here already stays as it is
+    Import(import::ImportArgs),
 }
 
 /// Runs a subcommand.
@@ -39,6 +49,9 @@ pub(crate) async fn run(config: &Config, command: DlqCommand) -> anyhow::Result<
         DlqCommand::Show(args) => show::run(config, args).await?,
         DlqCommand::Stats(args) => stats::run(config, args).await?,
         DlqCommand::Plan(args) => plan::run(config, args).await?,
+        DlqCommand::Edit(args) => edit::run(config, args).await?,
+        DlqCommand::Export(args) => export::run(config, args).await?,
+        DlqCommand::Import(args) => import::run(config, args).await?,
         DlqCommand::Replay(args) => return replay::run(config, args).await,
         DlqCommand::Discard(args) => return discard::run(config, args).await,
     }
