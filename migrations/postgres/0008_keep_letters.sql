@@ -39,6 +39,7 @@ ALTER TABLE dead_letters
 
 -- The newest first, page by page; and what retention and the operators' filters ask for.
 CREATE INDEX dead_letters_last_died ON dead_letters (last_died_at, letter_id);
+CREATE INDEX dead_letters_request ON dead_letters (request_id);
 CREATE INDEX dead_letters_item ON dead_letters (item_id, last_died_at);
 CREATE INDEX dead_letters_settled ON dead_letters (settled_at) WHERE settled_at IS NOT NULL;
 CREATE INDEX dead_letters_run ON dead_letters (run_id) WHERE run_id IS NOT NULL;

@@ -73,6 +73,8 @@ pub(crate) enum Command {
     /// all of them. Exit status: 0 done, 1 failed or stopped, 2 misused.
     #[command(subcommand)]
     Dlq(crate::commands::dlq::DlqCommand),
+    /// Tell one request's whole story: its hold, its message, its order, and what happens next
+    Explain(crate::commands::explain::ExplainArgs),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict

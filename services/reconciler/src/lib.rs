@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`overdue`] | holds that nobody has finished in time: ask the ledger, then finish them |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
+//! | [`explain`] | one request's whole story, for operators |
 //! | [`letters`] | what operators do with them: plan, replay, discard, edit |
 //! | [`warm`] | builds an item's Redis state before its sale |
 
+pub mod explain;
 mod intake;
 pub mod letters;
 mod overdue;

@@ -151,6 +151,23 @@ impl Ledger {
         row.map(KeptLetter::try_from).transpose()
     }
 
+    /// Letters of a request, the first first.
+    pub async fn letters_of_request(
+        &self,
+        request_id: RequestId,
+    ) -> Result<Vec<KeptLetter>, LedgerError> {
+        let rows: Vec<LetterRow> = sqlx::query_as(concat!(
+            "SELECT ",
+            letter_columns!(),
+            " FROM dead_letters WHERE request_id = $1 ORDER BY first_died_at, letter_id"
+        ))
+        .bind(request_id.as_uuid())
+        .fetch_all(&self.pool)
+        .await
+        .map_err(self.failed("read the dead letters of a request"))?;
+        rows.into_iter().map(KeptLetter::try_from).collect()
+    }
+
     /// What was done to a letter, the first first.
     pub async fn letter_acts(&self, letter_id: Uuid) -> Result<Vec<LetterAct>, LedgerError> {
         sqlx::query_as(

@@ -4,6 +4,7 @@ mod config;
 #[cfg(feature = "devstack")]
 pub(crate) mod demo;
 pub(crate) mod dlq;
+pub(crate) mod explain;
 pub(crate) mod item;
 mod migrate;
 mod services;
@@ -31,6 +32,7 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Item(ItemCommand::List(list)) => item::list(&config, list).await?,
         Command::Warm(warm) => warm::run(&config, warm).await?,
         Command::Dlq(command) => return dlq::run(&config, command).await,
+        Command::Explain(args) => return explain::run(&config, args).await,
         Command::Config(args) => config::run(&config, args)?,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,

@@ -19,8 +19,8 @@ use crate::command::{Folder, json, lastunit, run, stderr, stdout};
 pub(crate) struct Office {
     pub(crate) config: Config,
     pub(crate) ledger: Ledger,
-    stock: Stock,
-    item: ItemId,
+    pub(crate) stock: Stock,
+    pub(crate) item: ItemId,
 }
 
 impl Office {
@@ -41,6 +41,12 @@ impl Office {
         for page in (0..buyers).collect::<Vec<_>>().chunks(100) {
             held.extend(self.hold(page).await);
         }
+        self.park_all(&held).await;
+        held
+    }
+
+    /// Parks reservations as the reconciler does.
+    pub(crate) async fn park_all(&self, held: &[Reservation]) {
         let environment = self.ledger.environment().await.expect("an environment");
         let letters: Vec<_> = held
             .iter()
@@ -66,7 +72,6 @@ impl Office {
             })
             .collect();
         self.ledger.park(&letters).await.expect("parked");
-        held
     }
 
     pub(crate) async fn hold(&self, buyers: &[usize]) -> Vec<Reservation> {

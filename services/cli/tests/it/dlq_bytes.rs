@@ -38,7 +38,10 @@ async fn an_edit_changes_what_may_change_and_keeps_the_bytes_as_they_came() {
     let before = office.json(&["show", &id]);
     for field in ["item", "buyer", "quantity", "request_id", "reservation_id"] {
         let other = if field.ends_with("_id") { Uuid::nil().to_string() } else { "7".to_owned() };
-        let set = format!("{field}={}", if field == "item" || field == "buyer" { "other" } else { &other });
+        let set = format!(
+            "{field}={}",
+            if field == "item" || field == "buyer" { "other" } else { &other }
+        );
         let output = run(&mut office.dlq(&["edit", &id, "--set", &set]));
         assert_eq!(output.status.code(), Some(1), "{set}");
         assert!(stderr(&output).contains("never changes"), "{set}: {}", stderr(&output));

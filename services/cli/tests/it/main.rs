@@ -5,5 +5,6 @@ mod config;
 mod demo;
 mod dlq;
 mod dlq_bytes;
+mod explain;
 mod items;
 mod services;

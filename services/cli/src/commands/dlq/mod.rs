@@ -14,6 +14,7 @@ mod shown;
 mod stats;
 
 pub(crate) use filter::Misuse;
+pub(crate) use show::standing;
 
 use std::process::ExitCode;
 
