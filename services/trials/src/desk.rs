@@ -7,12 +7,13 @@ use reconciler::letters::{
 };
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::domain::{LetterState, Reservation};
+use shared::contract::{ReservationsPlaced, encode_reservations};
+use shared::domain::{LetterKind, LetterState, Reservation, partition};
 use shared::ledger::{KeptLetter, Letter, LetterFilter, Subject};
+use shared::queue::Outgoing;
 use tokio_util::sync::CancellationToken;
 
 use crate::line::Line;
-use crate::messages::Post;
 use crate::until::until;
 
 /// What an operator works with.
@@ -23,8 +24,12 @@ pub struct Desk {
 
 impl Desk {
     pub fn of(line: &Line) -> Self {
-        let backends = Backends::open(&line.config, "trial, operator").expect("backends");
-        Self { config: line.config.clone(), backends }
+        Self::with(line.config.clone())
+    }
+
+    pub fn with(config: Config) -> Self {
+        let backends = Backends::open(&config, "trial, operator").expect("backends");
+        Self { config, backends }
     }
 
     /// Replays what fits, as fast as it goes.
@@ -71,12 +76,23 @@ impl Desk {
         .await
     }
 
+    /// Publishes a reservation as ingress does.
+    pub async fn publish(&self, reservation: &Reservation) {
+        let environment = self.backends.ledger.environment().await.expect("an environment");
+        let reservations = vec![reservation.clone()];
+        let placed = ReservationsPlaced { environment, reservations };
+        let partition = partition(&reservation.item, self.config.rabbitmq.partitions);
+        let message = Outgoing::reservations(partition, &placed);
+        let never = CancellationToken::new();
+        self.backends.publisher.publish_all(vec![message], &never).await.expect("published");
+    }
+
     /// Parks reservations as the reconciler does, without their way through the broker.
-    pub async fn park(&self, post: &Post, reservations: &[Reservation]) {
+    pub async fn park(&self, reservations: &[Reservation]) {
         let environment = self.backends.ledger.environment().await.expect("an environment");
         let letter = |reservation: &Reservation| Letter {
             letter_id: reservation.reservation_id.as_uuid(),
-            kind: shared::domain::LetterKind::Reservation,
+            kind: LetterKind::Reservation,
             subject: Some(Subject {
                 environment,
                 reservation_id: reservation.reservation_id,
@@ -89,7 +105,10 @@ impl Desk {
             source: "orders".to_owned(),
             headers: "{}".to_owned(),
             message_id: None,
-            body: post.placed_in(environment, std::slice::from_ref(reservation)),
+            body: encode_reservations(&ReservationsPlaced {
+                environment,
+                reservations: vec![reservation.clone()],
+            }),
         };
         let letters: Vec<_> = reservations.iter().map(letter).collect();
         self.backends.ledger.park(&letters).await.expect("parked");

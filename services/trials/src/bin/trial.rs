@@ -1,4 +1,4 @@
-//! `trial`: a service with crash points, or the soak. Never shipped.
+//! `trial`: a service or an operator with crash points, or the soak. Never shipped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use shared::config::{Sources, load};
+use shared::ledger::LetterFilter;
 use shared::shutdown::Shutdown;
+use trials::desk::Desk;
 use trials::line::Service;
 use trials::soak::{Soak, Soaked, usual_dir};
 
@@ -17,6 +19,11 @@ use trials::soak::{Soak, Soaked, usual_dir};
 enum Args {
     /// Run one service as `lastunit` does, with crash points compiled in (CRASH_AT=point:times)
     Service(ServiceArgs),
+    /// Replay or discard every dead letter, with crash points as above
+    Letters {
+        #[arg(value_enum)]
+        verb: Verb,
+    },
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -37,6 +44,12 @@ enum ServiceName {
     Consumer,
     Compensator,
     Reconciler,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Verb {
+    Replay,
+    Discard,
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +87,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = match args {
         Args::Service(args) => runtime.block_on(serve(args)),
+        Args::Letters { verb } => runtime.block_on(letters(verb)),
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.
@@ -96,6 +110,17 @@ async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
     };
     let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
     service.run(&config, shutdown).await.map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn letters(verb: Verb) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let desk = Desk::with(load(Sources { environment, ..Sources::default() })?);
+    let everything = LetterFilter::default();
+    match verb {
+        Verb::Replay => drop(desk.replay(&everything).await),
+        Verb::Discard => drop(desk.discard(&everything, "trial").await),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,6 +8,8 @@ mod hopeless;
 mod input;
 mod ledger_decides;
 mod letters;
+mod letters_cut_short;
+mod letters_discarded;
 mod limits;
 mod long_outages;
 mod lost_replies;
