@@ -7,10 +7,12 @@ use reconciler::letters::{
 };
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::contract::{ReservationsPlaced, encode_reservations};
+use shared::contract::{
+    Compensation, ReservationsPlaced, encode_compensation, encode_reservations,
+};
 use shared::domain::{LetterKind, LetterState, Reservation, partition};
 use shared::ledger::{KeptLetter, Letter, LetterFilter, Subject};
-use shared::queue::Outgoing;
+use shared::queue::{Outgoing, Route};
 use tokio_util::sync::CancellationToken;
 
 use crate::line::Line;
@@ -83,6 +85,17 @@ impl Desk {
         let placed = ReservationsPlaced { environment, reservations };
         let partition = partition(&reservation.item, self.config.rabbitmq.partitions);
         let message = Outgoing::reservations(partition, &placed);
+        let never = CancellationToken::new();
+        self.backends.publisher.publish_all(vec![message], &never).await.expect("published");
+    }
+
+    /// Asks for a reservation's stock back.
+    pub async fn compensate(&self, reservation: &Reservation) {
+        let environment = self.backends.ledger.environment().await.expect("an environment");
+        let reason = "trial".parse().expect("a reason");
+        let compensation = Compensation::of(reservation, environment, reason);
+        let (route, body) = (Route::Compensations, encode_compensation(&compensation));
+        let message = Outgoing { route, headers: Vec::new(), body };
         let never = CancellationToken::new();
         self.backends.publisher.publish_all(vec![message], &never).await.expect("published");
     }

@@ -1,8 +1,8 @@
 //! Dead letters: whatever an operator does with them, every order is there once and no unit is
 //! sold twice.
 
-use shared::domain::{ItemId, LetterClass, LetterState, OrderState, Reservation};
-use shared::ledger::LetterFilter;
+use shared::domain::{ItemId, LetterClass, LetterKind, LetterState, OrderState, Reservation};
+use shared::ledger::{LetterFilter, LetterSort};
 use trials::desk::{Desk, as_fast_as_it_goes, only};
 use trials::line::{Line, Service, sale};
 use trials::messages::{hold, reservation};
@@ -169,5 +169,37 @@ async fn a_run_stops_at_a_share_of_failures_and_before_books_that_are_broken() {
     let options = ReplayOptions { stop_at_failures: 0.2, ..as_fast_as_it_goes() };
     let report = desk.replay_as(&LetterFilter::default(), &options).await;
     assert_eq!(report.stopped, Some(Stopped::Failures { failures: 5, ended: 5 }));
+    line.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compensation_that_was_refused_dies_again_until_the_ledger_agrees() {
+    let mut line = Line::new().await;
+    let shoes = sale("shoe", 5);
+    line.sell(&shoes).await;
+    let desk = Desk::of(&line);
+    let sold = hold(&line, &shoes.item, "ann", "key-1").await;
+    line.ledger.commit(std::slice::from_ref(&sold)).await.expect("sold");
+    line.start(Service::Compensator);
+    line.start(Service::Reconciler);
+    desk.compensate(&sold).await;
+    let everything = LetterFilter::default();
+    let parked = async || {
+        let letters = line.ledger.list_letters(&everything, LetterSort::Newest, None, 9).await;
+        letters.expect("the ledger").pop().filter(|letter| letter.state == LetterState::Parked)
+    };
+    let letter = until("the compensation is parked", parked).await;
+    assert_eq!((letter.kind, letter.reason.as_str()), (LetterKind::Compensation, "refused"));
+    let plan = desk.plan(&everything).await;
+    assert_eq!(plan.by_class.get(&LetterClass::AlreadyConfirmed), Some(&1), "{plan:?}");
+    assert_eq!(plan.by_effect.get("dies_again"), Some(&1), "{plan:?}");
+    let report = desk.replay(&everything).await;
+    assert_eq!(report.sent, 1);
+    let again = until("it is parked again", async || parked().await.filter(|l| l.attempts == 2));
+    assert_eq!(again.await.letter_id, letter.letter_id);
+    assert_eq!(state_of(&line, &sold).await, Some(OrderState::Confirmed), "it stays sold");
+    // It does not count as the reservation's own letter: its hold is confirmed all the same.
+    let parked = line.ledger.parked(&[sold.reservation_id]).await.expect("the ledger");
+    assert!(parked.is_empty());
     line.stop_all().await;
 }
