@@ -11,6 +11,8 @@
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
+//! [`letters_bench`] measures work on many dead letters.
+//!
 //! The soak lets services run as processes and everything fail, with the binary `trial`:
 //!
 //! | file | what it is |
@@ -29,6 +31,7 @@ pub mod desk;
 pub mod faults;
 pub mod grounds;
 pub mod injection;
+pub mod letters_bench;
 pub mod line;
 pub mod meddler;
 pub mod messages;

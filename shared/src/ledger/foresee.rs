@@ -79,8 +79,12 @@ impl Ledger {
             }
         }
         let mut bought = self.bought(&self.pool, reservations, &standings).await?;
-        for (buyer, units) in &earlier.bought {
-            *bought.entry(buyer.clone()).or_insert(0) += units;
+        let buyers: HashSet<_> =
+            reservations.iter().map(|r| (r.item.clone(), r.buyer.clone())).collect();
+        for buyer in buyers {
+            if let Some(units) = earlier.bought.get(&buyer) {
+                *bought.entry(buyer).or_insert(0) += units;
+            }
         }
         let decided = decide(reservations, orders.clone(), standings, bought);
         for position in &decided.new {

@@ -20,7 +20,7 @@ async fn a_request_is_explained_from_its_hold_to_its_end() {
     assert_eq!(story["next"]["step"], "publish_again", "{story}");
     assert!(story["next"]["look_at"].is_string(), "it says when: {story}");
 
-    office.park_all(&[held.clone()]).await;
+    office.park_all(std::slice::from_ref(&held)).await;
     let story = explained();
     assert_eq!(
         (&story["message"]["where"], &story["next"]["step"]),

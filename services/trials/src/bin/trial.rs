@@ -24,6 +24,11 @@ enum Args {
         #[arg(value_enum)]
         verb: Verb,
     },
+    /// Measure work on many dead letters, on the stack that `make up` left running
+    LettersBench {
+        #[arg(long, default_value_t = 100_000)]
+        letters: u64,
+    },
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -88,6 +93,10 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     let code = match args {
         Args::Service(args) => runtime.block_on(serve(args)),
         Args::Letters { verb } => runtime.block_on(letters(verb)),
+        Args::LettersBench { letters } => {
+            runtime.block_on(trials::letters_bench::letters_bench(letters));
+            Ok(ExitCode::SUCCESS)
+        }
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.

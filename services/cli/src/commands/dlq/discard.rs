@@ -49,7 +49,9 @@ pub(crate) async fn run(config: &Config, args: DiscardArgs) -> anyhow::Result<Ex
     let options = DiscardOptions { who: args.actor.name(), reason: args.reason };
     let class = args.selection.narrowing.class;
     let mut progress = Progress::new();
-    let bar = progress.count("discarding letters", backends.ledger.count_letters(&filter).await?);
+    progress.step("counting letters");
+    let letters = backends.ledger.count_letters(&filter).await?;
+    let bar = progress.count("discarding letters", letters);
     let report =
         discard(&backends, &filter, class, &options, &shutdown.stop, |more| bar.inc(more)).await?;
     progress.done();
