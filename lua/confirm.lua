@@ -2,20 +2,21 @@
 -- confirm: makes holds final whose reservations the ledger has committed.
 -- KEYS[1] sale
 -- KEYS[2] held
--- KEYS[3..] hold of each request
+-- KEYS[3] unseen
+-- KEYS[4..] hold of each request
 -- ARGV[1] retention_ms: how long a settled record outlives its sale
 -- ARGV[2..] for each request: request id, reservation id, buyer, quantity, epoch, reserved_at_ms
 -- REPLY done: the hold is confirmed now
 -- REPLY already: it was confirmed before
 -- REPLY conflict state reservation_id: the record belongs to another reservation, or its stock went back
--- REPLY unseen: there was no hold; the record is written, no stock moves
+-- REPLY unseen: there was no hold; the record is written, no stock moves, a comparison is asked for
 -- INVARIANT stock never moves; only a hold in state held with this reservation id changes.
 
-local sale_key, held_key, retention_ms = KEYS[1], KEYS[2], ARGV[1]
-local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 3, 2, 6
+local sale_key, held_key, unseen_key, retention_ms = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 2, 6
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms')
-local epoch, closes_at_ms = sale[1], sale[2]
+local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms', 'state')
+local epoch, closes_at_ms, is_open = sale[1], sale[2], sale[3] == 'open'
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
@@ -34,7 +35,10 @@ for i = 1, #holds do
       state = 'confirmed', verdict = '', epoch = ARGV[at + 4], reservation_id = reservation_id,
       buyer = ARGV[at + 2], quantity = ARGV[at + 3], reserved_at_ms = ARGV[at + 5], tries = '0',
     }
-    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
+    settled[#settled + 1] =
+      { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold, is_unseen = true }
+    -- What is only being built counts what the ledger had; this order may be among it.
+    confirmed_units = confirmed_units + (is_open and tonumber(hold.quantity) or 0)
     reply = 'unseen'
   elseif hold.reservation_id ~= reservation_id or hold.state == 'restored' then
     reply = table.concat({ 'conflict', hold.state, hold.reservation_id }, ' ')
@@ -55,6 +59,9 @@ local keep_until = kept_until(closes_at_ms, now, retention_ms)
 for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
   redis.call('ZREM', held_key, one.request_id)
+  if one.is_unseen and epoch then
+    redis.call('ZADD', unseen_key, whole(now), one.request_id)
+  end
 end
 if confirmed_units > 0 then
   redis.call('HINCRBY', sale_key, 'confirmed_units', confirmed_units)

@@ -3,15 +3,16 @@
 -- KEYS[1] sale
 -- KEYS[2] hold of the request
 -- HEAD live: the item is open; a hold that is not here does not exist
--- HEAD not_live: the item is not in this Redis, or not completely; only a hold that is here counts
+-- HEAD not_live: the item is not in this Redis, not completely, or this server may have forgotten some of it
 -- REPLY none: there is no hold
 -- REPLY found state verdict reservation_id buyer quantity: an empty verdict is `-`
 -- INVARIANT nothing is written.
 
 local sale_key, hold_key = KEYS[1], KEYS[2]
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'state')
-local epoch, head = sale[1], sale[2] == 'open' and 'live' or 'not_live'
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'incarnation')
+local epoch, is_live = sale[1], sale[2] == 'open' and sale[3] == incarnation()
+local head = is_live and 'live' or 'not_live'
 local hold = read_record(redis.call('GET', hold_key))
 if not hold or is_forgotten(hold, epoch) then
   return { head, 'none' }

@@ -43,6 +43,15 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- Which server this is: the id changes when it restarts, or is promoted, and may then have forgotten
+-- what it answered before. (`run_id` is no use: it survives a demotion and a promotion.)
+local function incarnation()
+  if not CHECKS_INCARNATION then
+    return 'unchecked'
+  end
+  return string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or 'hidden'
+end
+
 -- Numbers are printed whole: Lua would write 1e+14 from a hundred thousand milliards on.
 local function whole(number)
   return string.format('%.0f', number)

@@ -10,10 +10,13 @@
 -- ARGV[4..] for each request: request id, reservation id, buyer, quantity
 -- HEAD ok: one REPLY for each request follows
 -- HEAD moved epoch buckets: the caller's layout is old; nothing was looked at
+-- HEAD not_ready: this server may have forgotten sales, and has not been compared with the ledger since
 -- REPLY held epoch reserved_at_ms: the hold is this reservation's, new or asked for again
 -- REPLY repeat state verdict reservation_id epoch reserved_at_ms: the request is known under a reservation; no verdict is `-`
 -- REPLY key_reused: the request is known with another quantity
 -- REPLY not_warm: the item is not in Redis, or not completely
+-- REPLY frozen: a correction is at work; ask again in a moment
+-- REPLY paused: an operator has stopped the sale until further notice
 -- REPLY not_open: the sale opens later
 -- REPLY ended: the sale is over
 -- REPLY limit_reached: the buyer would hold more than the limit
@@ -25,10 +28,14 @@ local known_epoch, known_buckets, first_look_ms = ARGV[1], ARGV[2], tonumber(ARG
 local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 4, 4
 
 local sale = redis.call('HMGET', sale_key,
-  'epoch', 'buckets', 'state', 'available', 'opens_at_ms', 'closes_at_ms', 'limit_per_buyer')
+  'epoch', 'buckets', 'state', 'available', 'opens_at_ms', 'closes_at_ms', 'limit_per_buyer',
+  'incarnation', 'frozen_until_ms', 'paused')
 local epoch, buckets, state = sale[1], sale[2], sale[3]
 if epoch and (epoch ~= known_epoch or buckets ~= known_buckets) then
   return { 'moved ' .. epoch .. ' ' .. buckets }
+end
+if state == 'open' and sale[8] ~= incarnation() then
+  return { 'not_ready' }
 end
 
 local count = #KEYS - FIRST_HOLD + 1
@@ -36,6 +43,7 @@ local now = now_ms()
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local opens_at_ms, closes_at_ms = tonumber(sale[5] or 0), tonumber(sale[6] or 0)
 local available, limit = tonumber(sale[4] or 0), tonumber(sale[7])
+local is_frozen, is_paused = now < tonumber(sale[9] or 0), sale[10]
 
 local totals = {}
 if limit then
@@ -74,6 +82,10 @@ for i = 1, count do
     reply = 'not_open'
   elseif now >= closes_at_ms then
     reply = 'ended'
+  elseif is_paused then
+    reply = 'paused'
+  elseif is_frozen then
+    reply = 'frozen'
   elseif limit and totals[buyer] + units > limit then
     reply = 'limit_reached'
   elseif units > available - taken then

@@ -20,7 +20,7 @@ local epoch, closes_at_ms = sale[1], sale[2]
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
-local replies, settled, by_request = {}, {}, {}
+local replies, settled, restored_units, by_request = {}, {}, 0, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
   local request_id, reservation_id, verdict = ARGV[at], ARGV[at + 1], ARGV[at + 5]
@@ -43,6 +43,7 @@ for i = 1, #holds do
     reply = 'already'
   else
     hold.state, hold.verdict = 'restored', verdict
+    restored_units = restored_units + tonumber(hold.quantity)
     settled[#settled + 1] =
       { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold, gives_back = true }
     reply = 'done'
@@ -57,10 +58,13 @@ for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
   redis.call('ZREM', held_key, one.request_id)
   if one.gives_back then
-    redis.call('HINCRBY', sale_key, 'available', one.hold.quantity)
     if redis.call('HINCRBY', buyers_key, one.hold.buyer, '-' .. one.hold.quantity) <= 0 then
       redis.call('HDEL', buyers_key, one.hold.buyer)
     end
   end
+end
+if restored_units > 0 then
+  redis.call('HINCRBY', sale_key, 'available', restored_units)
+  redis.call('HINCRBY', sale_key, 'restored_units', restored_units)
 end
 return replies

@@ -1,16 +1,21 @@
 #!lua flags=no-writes
--- snapshot: reads one bucket of an item at one instant.
+-- snapshot: reads the numbers of one bucket at one instant.
 -- KEYS[1] sale
 -- KEYS[2] held
+-- KEYS[3] unseen
 -- REPLY absent: the item is not in this Redis
--- REPLY present epoch buckets state available confirmed_units held: held counts holds that are not settled
+-- REPLY present epoch buckets state incarnation stamped version fence available confirmed_units restored_units held unseen frozen_ms paused now_ms: incarnation is this server's, stamped the one on which the bucket was last made to agree with the ledger; frozen_ms is how long it stays frozen; not paused is `-`
 -- INVARIANT nothing is written.
 
-local sale_key, held_key = KEYS[1], KEYS[2]
+local sale_key, held_key, unseen_key = KEYS[1], KEYS[2], KEYS[3]
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'buckets', 'state', 'available', 'confirmed_units')
+local sale = redis.call('HMGET', sale_key, 'epoch', 'buckets', 'state', 'incarnation', 'version',
+  'fence', 'available', 'confirmed_units', 'restored_units', 'frozen_until_ms', 'paused')
 if not sale[1] then
   return 'absent'
 end
-local held = redis.call('ZCARD', held_key)
-return table.concat({ 'present', sale[1], sale[2], sale[3], sale[4], sale[5], held }, ' ')
+local now = now_ms()
+local held, unseen = redis.call('ZCARD', held_key), redis.call('ZCARD', unseen_key)
+return table.concat({ 'present', sale[1], sale[2], sale[3], incarnation(), sale[4] or '-', sale[5],
+  sale[6] or 0, sale[7], sale[8], sale[9] or 0, held, unseen,
+  whole(math.max(0, tonumber(sale[10] or 0) - now)), sale[11] or '-', whole(now) }, ' ')

@@ -3,6 +3,7 @@
 -- KEYS[1] sale
 -- KEYS[2] buyers
 -- KEYS[3] held
+-- KEYS[4] unseen
 -- ARGV[1] epoch of this warm-up
 -- ARGV[2] buckets of the item
 -- ARGV[3] available units
@@ -11,17 +12,26 @@
 -- ARGV[6] closes_at_ms
 -- ARGV[7] limit_per_buyer, empty for none
 -- ARGV[8] version of the ledger row that was read
+-- ARGV[9] paused: id of the pause, empty for none
+-- ARGV[10] fence of the item lock
 -- REPLY building: the bucket is empty but for its stock
--- REPLY live epoch: the bucket is open under this epoch and stays as it is
+-- REPLY live epoch: the bucket sells under this epoch, or a later one, and stays as it is
 -- REPLY moved epoch: a later warm-up is at work
--- INVARIANT an open bucket is never overwritten.
+-- REPLY stale fence: a later holder of the lock was here
+-- INVARIANT a bucket that sells is never overwritten; one that this very holder of the lock has frozen may be.
 
-local sale_key, buyers_key, held_key = KEYS[1], KEYS[2], KEYS[3]
+local sale_key, buyers_key, held_key, unseen_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, buckets, available, confirmed_units = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local opens_at_ms, closes_at_ms, limit_per_buyer, version = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local paused, fence = ARGV[9], ARGV[10]
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'state')
-if sale[2] == 'open' then
+local server = incarnation()
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'incarnation', 'fence', 'frozen_until_ms')
+if tonumber(sale[4] or 0) > tonumber(fence) then
+  return 'stale ' .. sale[4]
+end
+local is_frozen = sale[4] == fence and now_ms() < tonumber(sale[5] or 0)
+if sale[2] == 'open' and sale[3] == server and not is_frozen then
   return 'live ' .. sale[1]
 end
 if sale[1] and tonumber(sale[1]) > tonumber(epoch) then
@@ -29,12 +39,15 @@ if sale[1] and tonumber(sale[1]) > tonumber(epoch) then
 end
 
 -- Point of no return: everything above only read, everything below only writes.
-redis.call('UNLINK', sale_key, buyers_key, held_key)
+redis.call('UNLINK', sale_key, buyers_key, held_key, unseen_key)
 redis.call('HSET', sale_key,
   'epoch', epoch, 'buckets', buckets, 'state', 'building', 'available', available,
   'confirmed_units', confirmed_units, 'opens_at_ms', opens_at_ms, 'closes_at_ms', closes_at_ms,
-  'version', version)
+  'version', version, 'incarnation', server, 'fence', fence)
 if limit_per_buyer ~= '' then
   redis.call('HSET', sale_key, 'limit_per_buyer', limit_per_buyer)
+end
+if paused ~= '' then
+  redis.call('HSET', sale_key, 'paused', paused)
 end
 return 'building'

@@ -6,17 +6,19 @@
 -- KEYS[3..] hold of each order's request
 -- ARGV[1] epoch of this warm-up
 -- ARGV[2] retention_ms: how long a settled record outlives its sale
--- ARGV[3..] for each order: state, verdict, reservation id, buyer, quantity, the buyer's confirmed total
+-- ARGV[3] is_last: 1 when the bucket is complete with this page, else 0
+-- ARGV[4..] for each order: state, verdict, reservation id, buyer, quantity, the buyer's confirmed total
 -- REPLY building: the page is in
+-- REPLY built: the page is in, and it was the last
 -- REPLY moved epoch: another warm-up is at work
 -- INVARIANT writing a page twice changes nothing.
 
 local sale_key, buyers_key = KEYS[1], KEYS[2]
-local epoch, retention_ms = ARGV[1], ARGV[2]
-local FIRST_HOLD, FIRST_ORDER, ORDER_WIDTH = 3, 3, 6
+local epoch, retention_ms, is_last = ARGV[1], ARGV[2], ARGV[3]
+local FIRST_HOLD, FIRST_ORDER, ORDER_WIDTH = 3, 4, 6
 
 local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'closes_at_ms')
-if sale[1] ~= epoch or sale[2] ~= 'building' then
+if sale[1] ~= epoch or sale[2] == 'open' then
   return 'moved ' .. (sale[1] or '0')
 end
 local now = now_ms()
@@ -34,4 +36,8 @@ for i = FIRST_HOLD, #KEYS do
     redis.call('HSET', buyers_key, hold.buyer, ARGV[at + 5])
   end
 end
-return 'building'
+if is_last ~= '1' then
+  return 'building'
+end
+redis.call('HSET', sale_key, 'state', 'built')
+return 'built'

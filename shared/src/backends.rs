@@ -2,9 +2,9 @@
 
 use crate::config::Config;
 use crate::domain::EnvironmentId;
+use crate::gate::{self, Gate, Refused};
 use crate::ledger::{Ledger, LedgerError};
 use crate::queue::{Publisher, QueueError};
-use crate::retry::until_done;
 use crate::shutdown::Shutdown;
 use crate::stock::{Stock, StockError};
 
@@ -27,6 +27,15 @@ pub enum InvalidSettings {
     Ledger(#[from] LedgerError),
 }
 
+/// Why a service does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    #[error(transparent)]
+    Settings(#[from] InvalidSettings),
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
 impl Backends {
     /// Begins to connect, and returns at once. `service` is what operators see at the broker.
     pub fn open(config: &Config, service: &str) -> Result<Self, InvalidSettings> {
@@ -38,13 +47,18 @@ impl Backends {
         })
     }
 
-    /// Waits until the ledger says which environment it is; `None` when told to stop first.
-    pub async fn environment(&self, shutdown: &Shutdown) -> Option<EnvironmentId> {
-        until_done(
-            &shutdown.stop,
-            || self.ledger.environment(),
-            |error, _| tracing::warn!(%error, "waiting for the ledger"),
-        )
-        .await
+    /// Waits until it is clear that ledger and Redis belong together, and says which environment
+    /// they are; `None` when told to stop first.
+    pub async fn admit(
+        &self,
+        config: &Config,
+        shutdown: &Shutdown,
+    ) -> Result<Option<EnvironmentId>, Refused> {
+        gate::pass(self.gate(config), shutdown, |_| ()).await
+    }
+
+    /// The gate in front of these.
+    pub fn gate<'a>(&'a self, config: &'a Config) -> Gate<'a> {
+        Gate::new(config, &self.ledger, &self.stock)
     }
 }

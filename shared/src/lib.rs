@@ -8,8 +8,9 @@
 //! | [`queue`] | the only window on RabbitMQ |
 //! | [`ledger`] | the only window on the database |
 //! | [`config`] | what can be set, and every bound with its reason |
-//! | [`telemetry`] | logs |
+//! | [`telemetry`] | logs and numbers |
 //! | [`backends`] | the three windows of a service, opened together |
+//! | [`gate`] | what every process passes before it works |
 //! | [`batch`], [`retry`], [`shutdown`] | natural batching; waiting between attempts; stopping |
 //! | [`crash`] | points at which trials let a process die |
 //! | `devstack` | (feature) private backends for the demo and the tests |
@@ -24,6 +25,7 @@ pub mod crash;
 #[cfg(feature = "devstack")]
 pub mod devstack;
 pub mod domain;
+pub mod gate;
 pub mod ledger;
 pub mod queue;
 pub mod retry;

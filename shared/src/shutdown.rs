@@ -34,6 +34,11 @@ impl Shutdown {
         Ok(shutdown)
     }
 
+    /// A part of this one: it stops with it, and can be stopped alone.
+    pub fn child(&self) -> Self {
+        Self { stop: self.stop.child_token(), give_up: self.give_up.child_token() }
+    }
+
     /// Stops now, and gives up after `grace`.
     pub fn begin(&self, grace: Duration) {
         self.stop.cancel();

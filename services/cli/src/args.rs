@@ -6,7 +6,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use shared::config::{Config, ConfigError, Sources, load};
 use shared::domain::ItemId;
 
-use crate::commands::item::PutArgs;
+use crate::commands::item::{AddStockArgs, EndArgs, PauseArgs, PutArgs, ResumeArgs};
+use crate::commands::reconcile::ReconcileArgs;
 
 /// Sells limited stock to a crowd: exactly what is there, never a unit more, never an order lost.
 ///
@@ -75,6 +76,14 @@ pub(crate) enum Command {
     Dlq(crate::commands::dlq::DlqCommand),
     /// Tell one request's whole story: its hold, its message, its order, and what happens next
     Explain(crate::commands::explain::ExplainArgs),
+    /// Look at the locks under which work of several steps on an item is done
+    #[command(subcommand)]
+    Lock(LockCommand),
+    /// Compare Redis with the ledger, and correct what differs
+    Reconcile(ReconcileArgs),
+    /// Look at the Redis that may sell for this ledger
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Show the settings in effect, with passwords hidden
     Config(ConfigArgs),
     /// Rehearse on this machine alone: private backends, 1,000 buyers at once, 500 units, a verdict
@@ -107,12 +116,37 @@ pub(crate) struct Output {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ItemCommand {
-    /// Create an item, or change one that has not been warmed up yet
+    /// Create an item, or change its window; its total and limit until it has been warmed up
     Put(PutArgs),
+    /// Add units to a sale; buyers can have them within seconds
+    AddStock(AddStockArgs),
+    /// Stop a sale until further notice; what is accepted goes on
+    Pause(PauseArgs),
+    /// End a pause
+    Resume(ResumeArgs),
+    /// End a sale now; what is accepted goes on
+    End(EndArgs),
     /// Show one item: its sale, its orders, and what Redis and the ledger say is left
     Show(ShowArgs),
     /// List items in the order of their ids
     List(ListArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LockCommand {
+    /// Show who has an item's lock, for what, and for how long still
+    ///
+    /// There is no command that frees a lock: its holder may be in the middle of its work. A holder
+    /// that lives renews its lease and frees the lock when it is done; stop its process, if that is
+    /// what you want. The lock of one that died is free when the lease shown here has ended, after 30
+    /// seconds at most. Nothing that buyers do needs the lock.
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Show which store the ledger names, when it was seen, and what this Redis is
+    Show(Output),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -138,8 +172,11 @@ pub(crate) struct ListArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct WarmArgs {
     /// Items to warm up
-    #[arg(required = true, value_name = "ITEM")]
+    #[arg(required_unless_present = "all", value_name = "ITEM")]
     pub(crate) items: Vec<ItemId>,
+    /// Warm up every item whose sale has not ended
+    #[arg(long, conflicts_with = "items")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -7,6 +7,7 @@ use shared::ledger::{Expiry, Ledger, LedgerError};
 use shared::queue::{Delivery, Outgoing};
 use shared::retry::until_done;
 use shared::stock::RestoreRequest;
+use shared::telemetry::metrics;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Judge {
@@ -98,5 +99,6 @@ fn bury(letter: DeadLetter) -> Outgoing {
         error = letter.error,
         "a compensation goes to the dead letters"
     );
+    metrics::buried(letter.reason);
     Outgoing::dead_letter(letter)
 }

@@ -11,22 +11,25 @@
 mod judge;
 mod restore;
 
-use shared::backends::{Backends, InvalidSettings};
+use shared::backends::{Backends, InvalidSettings, NotStarted};
 use shared::config::Config;
 use shared::config::limits::DELIVERY_BATCH;
 use shared::crash;
+use shared::gate;
 use shared::queue::{Deliveries, Queue};
 use shared::shutdown::Shutdown;
 
 use crate::judge::{Judge, Judgement};
 
 /// Compensates until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
-pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSettings> {
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), NotStarted> {
     let backends = Backends::open(config, "compensator")?;
-    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
+    let Some(environment) = backends.admit(config, &shutdown).await? else { return Ok(()) };
+    gate::declare(config, "compensator", &shutdown).await?;
     let queues = vec![Queue::Compensations];
     let mut deliveries =
-        Deliveries::subscribe(&config.rabbitmq, &config.namespace, "compensator", queues)?;
+        Deliveries::subscribe(&config.rabbitmq, &config.namespace, "compensator", queues)
+            .map_err(InvalidSettings::from)?;
     let Backends { stock, publisher, ledger } = backends;
     let judge = Judge { environment, ledger, give_up: shutdown.give_up.clone() };
 

@@ -8,6 +8,7 @@ use shared::contract::{
 use shared::crash;
 use shared::domain::{Decision, EnvironmentId, OrderState, Reason, Reservation};
 use shared::queue::{Outgoing, Route};
+use shared::telemetry::metrics;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -95,6 +96,7 @@ impl Handler {
         let (reason, error) = match fate {
             Fate::Decided(Decision::Ordered(order)) => {
                 self.parked_in_a_row = 0;
+                metrics::decided(order.state.name(), reservation.quantity);
                 return match order.state {
                     OrderState::Confirmed => aftermath.winners.push(reservation.clone()),
                     OrderState::Rejected(reason) | OrderState::Expired(reason) => {
@@ -104,6 +106,7 @@ impl Handler {
             }
             Fate::Decided(Decision::Surplus(_)) => {
                 self.parked_in_a_row = 0;
+                metrics::decided("surplus", reservation.quantity);
                 return aftermath.compensations.push(self.compensate(reservation, Reason::SURPLUS));
             }
             Fate::Decided(Decision::Mismatch(order)) => {
@@ -115,6 +118,7 @@ impl Handler {
             Fate::Hopeless(error) => ("hopeless", error),
         };
         self.parked_in_a_row += 1;
+        metrics::decided("parked", reservation.quantity);
         aftermath.letters.push(self.alone(reservation, reason, error));
     }
 
@@ -141,5 +145,6 @@ impl Handler {
 fn bury(letter: DeadLetter) -> Outgoing {
     let DeadLetter { reason, error, source, .. } = &letter;
     tracing::error!(reason, error, source, "a message goes to the dead letters");
+    metrics::buried(reason);
     Outgoing::dead_letter(letter)
 }

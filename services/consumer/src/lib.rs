@@ -20,6 +20,7 @@ use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
 use shared::config::limits::{DELIVERY_BATCH, PARKED_IN_A_ROW};
 use shared::crash;
+use shared::gate::{self, Refused};
 use shared::queue::{Deliveries, Queue, QueueError};
 use shared::shutdown::Shutdown;
 
@@ -32,6 +33,8 @@ pub enum ConsumerError {
     Settings(#[from] InvalidSettings),
     #[error(transparent)]
     Queue(#[from] QueueError),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     #[error(
         "{PARKED_IN_A_ROW} reservations in a row went to the dead letters; compare the ledger's schema with this release (`lastunit migrate`) before you start consumers again"
     )]
@@ -41,7 +44,8 @@ pub enum ConsumerError {
 /// Consumes until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
 pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), ConsumerError> {
     let backends = Backends::open(config, "consumer")?;
-    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
+    let Some(environment) = backends.admit(config, &shutdown).await? else { return Ok(()) };
+    gate::declare(config, "consumer", &shutdown).await?;
     let queues = (0..config.rabbitmq.partitions).map(Queue::Orders).chain([Queue::Unrouted]);
     let mut deliveries =
         Deliveries::subscribe(&config.rabbitmq, &config.namespace, "consumer", queues.collect())?;

@@ -39,12 +39,10 @@ pub(crate) enum Entry {
 }
 
 impl Catalog {
-    /// Begins to read, and goes on until told to stop.
-    pub(crate) fn follow(ledger: Ledger, stop: CancellationToken) -> Self {
+    /// One that knows nothing yet, so that nothing is sold.
+    pub(crate) fn unread() -> Self {
         let nothing = Known::Nothing("the catalog has not been read yet".to_owned());
-        let catalog = Self { known: Arc::new(RwLock::new(nothing)) };
-        tokio::spawn(catalog.clone().refresh(ledger, stop));
-        catalog
+        Self { known: Arc::new(RwLock::new(nothing)) }
     }
 
     pub(crate) fn find(&self, item: &ItemId) -> Entry {
@@ -65,7 +63,8 @@ impl Catalog {
         }
     }
 
-    async fn refresh(self, ledger: Ledger, stop: CancellationToken) {
+    /// Reads the ledger again and again, until told to stop.
+    pub(crate) async fn follow(&self, ledger: &Ledger, stop: &CancellationToken) {
         let mut since = None;
         let mut told = false;
         let mut ticks = tokio::time::interval(CATALOG_REFRESH);
@@ -75,7 +74,7 @@ impl Catalog {
                 _ = ticks.tick() => {}
                 () = stop.cancelled() => return,
             }
-            match self.read(&ledger, since).await {
+            match self.read(ledger, since).await {
                 Ok(read_at) => {
                     since = Some(read_at);
                     if told {
@@ -106,7 +105,8 @@ impl Catalog {
         Ok(page.read_at)
     }
 
-    fn excuse(&self, reason: String) {
+    /// Says why nothing has been read yet, unless something has.
+    pub(crate) fn excuse(&self, reason: String) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Known::Nothing(old) = &mut *known {
             *old = reason;

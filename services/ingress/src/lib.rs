@@ -25,9 +25,12 @@ use std::sync::Arc;
 use axum::serve::ListenerExt;
 use shared::backends::{Backends, InvalidSettings};
 use shared::config::Config;
+use shared::config::limits::SHUTDOWN_GRACE;
+use shared::gate::{self, Refused};
 use shared::queue::Publisher;
 use shared::shutdown::Shutdown;
 use shared::stock::Stock;
+use shared::telemetry::metrics;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
@@ -37,11 +40,13 @@ use crate::publishing::Publishing;
 use crate::purchase::Purchases;
 use crate::reserving::Reserving;
 
-/// What ingress cannot start without.
+/// Why ingress does not start, or does not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     #[error("cannot listen on {address}: {source}; http.listen sets another address")]
     Listen { address: SocketAddr, source: io::Error },
 }
@@ -59,11 +64,17 @@ pub(crate) struct Ingress {
 
 /// Answers until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
 pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> {
+    metrics::init();
     let address = config.http.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|source| StartError::Listen { address, source })?;
-    let Backends { stock, publisher, ledger } = Backends::open(config, "ingress")?;
-    let catalog = Catalog::follow(ledger.clone(), shutdown.stop.clone());
+    let backends = Backends::open(config, "ingress")?;
+    // Of its own, so that a refusal ends this service and no other of the process.
+    let shutdown = shutdown.child();
+    let catalog = Catalog::unread();
+    let admission =
+        tokio::spawn(admit(config.clone(), backends.clone(), catalog.clone(), shutdown.clone()));
+    let Backends { stock, publisher, ledger } = backends;
     let reserving = Reserving::new(stock.clone());
     let publishing = Publishing::new(publisher.clone(), config.rabbitmq.partitions);
     let ingress = Arc::new(Ingress {
@@ -93,7 +104,31 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), StartError> 
         () = ingress.tasks.wait() => {}
         () = shutdown.give_up.cancelled() => tracing::warn!("some purchases were left half-way; a repeat finishes them"),
     }
+    let admitted = admission.await;
     ledger.close().await;
     tracing::info!("stopped answering");
-    Ok(())
+    // A panic of the task is one of this service.
+    Ok(admitted.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))?)
+}
+
+/// Beside the listener: ingress answers while its backends are away, and sells nothing before it is
+/// clear that they belong together. A refusal ends it.
+async fn admit(
+    config: Config,
+    backends: Backends,
+    catalog: Catalog,
+    shutdown: Shutdown,
+) -> Result<(), Refused> {
+    let refused = |refused: &Refused| {
+        catalog.excuse(refused.to_string());
+        shutdown.begin(SHUTDOWN_GRACE);
+    };
+    let on_wait = |reason: &str| catalog.excuse(reason.to_owned());
+    let environment = gate::pass(backends.gate(&config), &shutdown, on_wait).await;
+    let Some(_) = environment.inspect_err(refused)? else { return Ok(()) };
+    let (declared, ()) = tokio::join!(
+        async { gate::declare(&config, "ingress", &shutdown).await.inspect_err(refused) },
+        catalog.follow(&backends.ledger, &shutdown.stop),
+    );
+    declared
 }

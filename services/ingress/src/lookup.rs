@@ -30,6 +30,19 @@ pub(crate) enum LookupError {
     NotLive,
 }
 
+/// A purchase that one of the two knows.
+struct Found {
+    /// False when it is somebody else's.
+    is_theirs: bool,
+    standing: Standing,
+}
+
+impl Found {
+    fn told(&self) -> Option<Standing> {
+        self.is_theirs.then(|| self.standing.clone())
+    }
+}
+
 impl Lookup {
     /// The purchase, if this buyer has it. Somebody else's is not found.
     pub(crate) async fn find(
@@ -42,15 +55,24 @@ impl Lookup {
         // Without Redis nothing is said, although the ledger may know more: what it has decided and
         // Redis has not heard of yet would look undecided again as soon as Redis is back.
         let lookup = self.stock.find_hold(&bucket, request_id).await?;
-        if let Some(hold) = lookup.hold {
-            let standing = Standing { quantity: hold.quantity, decided: hold.standing.decided() };
-            return Ok((hold.buyer == *buyer).then_some(standing));
+        let hold = lookup.hold.map(|hold| Found {
+            is_theirs: hold.buyer == *buyer,
+            standing: Standing { quantity: hold.quantity, decided: hold.standing.decided() },
+        });
+        // A Redis that may have forgotten something may also have forgotten that it was decided.
+        let is_sure = |hold: &Found| lookup.live || hold.standing.decided.is_some();
+        if let Some(hold) = hold.as_ref().filter(|hold| is_sure(hold)) {
+            return Ok(hold.told());
         }
         if let Some(order) = self.ledger.find_order(request_id).await? {
-            let same = order.item == *item && order.buyer == *buyer;
             let standing = Standing { quantity: order.quantity, decided: Some(order.state) };
-            return Ok(same.then_some(standing));
+            let is_theirs = order.item == *item && order.buyer == *buyer;
+            return Ok(Found { is_theirs, standing }.told());
         }
-        if lookup.live { Ok(None) } else { Err(LookupError::NotLive) }
+        match hold {
+            Some(hold) => Ok(hold.told()),
+            None if lookup.live => Ok(None),
+            None => Err(LookupError::NotLive),
+        }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) enum Unavailable {
     Catalog,
     /// Redis cannot be asked; nothing was taken.
     Redis,
+    /// Redis has restarted or failed over, and has not been compared with the ledger yet.
+    NotCompared,
     /// RabbitMQ takes nothing right now.
     Broker,
     /// This backend did not answer. Stock may be held; the same key finds out.
@@ -103,6 +105,7 @@ impl Purchases {
             Ok(ReserveReply::Refused(Refusal::NotWarm)) => Answer::Refused(outside(window)),
             Ok(ReserveReply::Refused(refusal)) => Answer::Refused(refusal),
             Err(NoReply::NotTaken) => Answer::Unavailable(Unavailable::Redis),
+            Err(NoReply::NotReady) => Answer::Unavailable(Unavailable::NotCompared),
             Err(NoReply::Unknown) => Answer::Unavailable(Unavailable::NoAnswer("Redis")),
             Err(NoReply::Overloaded) => Answer::Unavailable(Unavailable::Overloaded),
         }

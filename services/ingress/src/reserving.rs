@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use shared::batch::{Batcher, NotHandled};
-use shared::config::limits::{BUCKETS_PER_ITEM, PURCHASES_WAITING, RESERVE_BATCH};
+use shared::config::limits::{BUCKETS_PER_ITEM, FROZEN_WAIT, PURCHASES_WAITING, RESERVE_BATCH};
 use shared::domain::ItemId;
-use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock};
+use shared::stock::{Bucket, Layout, Refusal, ReserveReply, ReserveRequest, Reserved, Stock};
 
 /// Why a request got no reply from its bucket.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub(crate) enum NoReply {
     NotTaken,
     /// Stock may be held under the reservation id; only the same key can tell.
     Unknown,
+    /// Redis may have forgotten sales; nothing was taken.
+    NotReady,
     /// Too much is waiting already; nothing was taken.
     Overloaded,
 }
@@ -24,16 +27,26 @@ pub(crate) struct Reserving {
     batcher: Batcher<Bucket, ReserveRequest, Result<ReserveReply, NoReply>>,
 }
 
-/// The layouts that buckets last said they have. An item that is not here is asked under epoch 0,
-/// and says `moved`.
-type Layouts = Arc<Mutex<HashMap<ItemId, Layout>>>;
+/// What buckets last said of themselves.
+#[derive(Default)]
+struct Known {
+    /// An item that is not here is asked under epoch 0, and says `moved`.
+    layouts: HashMap<ItemId, Layout>,
+    /// Since when a bucket has been found frozen.
+    frozen: HashMap<Bucket, Instant>,
+}
+
+type Memory = Arc<Mutex<Known>>;
+
+/// How soon a frozen bucket is asked again: corrections take some milliseconds.
+const THAW_POLL: Duration = Duration::from_millis(5);
 
 impl Reserving {
     pub(crate) fn new(stock: Stock) -> Self {
-        let layouts = Layouts::default();
+        let memory = Memory::default();
         let batcher = Batcher::new(RESERVE_BATCH, PURCHASES_WAITING, move |bucket, batch| {
-            let (stock, layouts) = (stock.clone(), Arc::clone(&layouts));
-            async move { reserve(&stock, &layouts, &bucket, batch).await }
+            let (stock, memory) = (stock.clone(), Arc::clone(&memory));
+            async move { reserve(&stock, &memory, &bucket, batch).await }
         });
         Self { batcher }
     }
@@ -55,31 +68,59 @@ impl Reserving {
 
 async fn reserve(
     stock: &Stock,
-    layouts: &Layouts,
+    memory: &Memory,
     bucket: &Bucket,
     requests: Vec<ReserveRequest>,
 ) -> Vec<Result<ReserveReply, NoReply>> {
-    match ask(stock, layouts, bucket, &requests).await {
+    match until_thawed(stock, memory, bucket, &requests).await {
         Ok(replies) => replies.into_iter().map(Ok).collect(),
         Err(no_reply) => vec![Err(no_reply); requests.len()],
+    }
+}
+
+/// Asks again while the bucket is frozen: under the same reservation ids, so that nothing is taken
+/// twice. Everybody waits from the first sight of the freeze, so that those who queue up behind it
+/// do not wait one after the other.
+async fn until_thawed(
+    stock: &Stock,
+    memory: &Memory,
+    bucket: &Bucket,
+    requests: &[ReserveRequest],
+) -> Result<Vec<ReserveReply>, NoReply> {
+    loop {
+        let replies = ask(stock, memory, bucket, requests).await?;
+        let is_frozen = replies.contains(&ReserveReply::Refused(Refusal::Frozen));
+        let waited = {
+            let mut known = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_frozen {
+                known.frozen.remove(bucket);
+                return Ok(replies);
+            }
+            known.frozen.entry(bucket.clone()).or_insert_with(Instant::now).elapsed()
+        };
+        if waited >= FROZEN_WAIT {
+            return Ok(replies);
+        }
+        tokio::time::sleep(THAW_POLL).await;
     }
 }
 
 /// Asks under the layout that was known last, then under the one that the bucket says it has.
 async fn ask(
     stock: &Stock,
-    layouts: &Layouts,
+    memory: &Memory,
     bucket: &Bucket,
     requests: &[ReserveRequest],
 ) -> Result<Vec<ReserveReply>, NoReply> {
-    let layouts = || layouts.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || memory.lock().unwrap_or_else(PoisonError::into_inner);
     let unread = Layout { epoch: 0, buckets: BUCKETS_PER_ITEM };
-    let mut layout = layouts().get(&bucket.item).copied().unwrap_or(unread);
+    let mut layout = known().layouts.get(&bucket.item).copied().unwrap_or(unread);
     for _ in 0..LAYOUTS_TRIED {
         match ask_again_once(stock, bucket, layout, requests).await? {
             Reserved::Answered(replies) => return Ok(replies),
+            Reserved::NotReady => return Err(NoReply::NotReady),
             Reserved::Moved(current) => {
-                layouts().insert(bucket.item.clone(), current);
+                known().layouts.insert(bucket.item.clone(), current);
                 layout = current;
             }
         }

@@ -1,5 +1,7 @@
 //! One request's whole story: the hold, the message, the order, the letters, and what comes next.
 
+use std::time::Duration;
+
 use shared::backends::Backends;
 use shared::config::Config;
 use shared::config::limits::BUCKETS_PER_ITEM;
@@ -112,8 +114,9 @@ async fn whereabouts(
         Ok(ready) => ready.get(&partition).copied().unwrap_or(0),
         Err(error) => return Ok(Message::Unknown(error.to_string())),
     };
-    let warmed = backends.ledger.warmed_items().await?;
-    let decided_until = warmed.iter().find(|warmed| warmed.item == *item).map(|w| w.decided_until);
+    let kept = backends.ledger.kept_items(Duration::ZERO).await?;
+    let decided_until =
+        kept.iter().find(|kept| kept.item.sale.item == *item).map(|kept| kept.decided_until);
     let is_behind = decided_until.is_none_or(|until| hold.reserved_at >= until);
     Ok(if ready > 0 && is_behind { Message::Queued { partition, ready } } else { Message::Nowhere })
 }

@@ -3,73 +3,116 @@
 //!
 //! | file | step |
 //! |---|---|
+//! | [`rounds`] | every second, each item that Redis has or should have |
 //! | [`overdue`] | holds that nobody has finished in time: ask the ledger, then finish them |
+//! | [`readying`] | items that are due, lost, changed or over |
+//! | [`warm`] | makes an item sell from Redis: [`build`] from the ledger, or [`recover`] after a restart |
+//! | [`terms`], [`retire`] | tells Redis new terms; lets ended items go |
+//! | [`comparing`] | which items are compared with the ledger, and when |
+//! | [`reconcile`] | one item: [`compare`], look for [`suspects`], [`correct`] under lock and freeze |
+//! | [`drained`] | waits for orders that are on their way to the ledger |
+//! | [`causes`] | which requests make an item differ |
+//! | [`republish`] | orders that the ledger has lost |
+//! | [`locked`] | the item lock, with its fencing number in the ledger |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
 //! | [`explain`] | one request's whole story, for operators |
 //! | [`letters`] | what operators do with them: plan, replay, discard, edit |
-//! | [`warm`] | builds an item's Redis state before its sale |
+//! | [`store`] | which Redis may sell: binds it, sees it, binds another when it is lost |
 
+mod build;
+mod causes;
+mod compare;
+mod comparing;
+mod correct;
+mod drained;
 pub mod explain;
 mod intake;
 pub mod letters;
+mod locked;
 mod overdue;
+mod readying;
+mod reconcile;
+mod recover;
+mod republish;
+mod retire;
+mod rounds;
+mod store;
+mod suspects;
+mod terms;
 mod warm;
 
-use shared::backends::{Backends, InvalidSettings};
+use shared::backends::{Backends, InvalidSettings, NotStarted};
 use shared::config::Config;
-use shared::config::limits::{DELIVERY_BATCH, RECONCILE_ROUND};
+use shared::config::limits::{DELIVERY_BATCH, SHUTDOWN_GRACE};
 use shared::crash;
+use shared::gate::{self, Refused};
 use shared::queue::{Deliveries, Queue};
 use shared::retry::until_done;
 use shared::shutdown::Shutdown;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::watch;
 
+pub use causes::Causes;
+pub use compare::CompareError;
+pub use correct::{CorrectError, Corrected, Mode};
+pub use drained::until_drained;
+pub use locked::{LockItemError, lock_item};
+pub use reconcile::{Numbers, ReconcileError, Reconciled, reconcile};
+pub use republish::{Address, RepublishError};
+pub use store::{NotBound, bind_first};
+pub use terms::{TermsError, tell_terms};
 pub use warm::{WarmError, Warmed, warm};
 
+use crate::comparing::Comparing;
 use crate::letters::keep_letters;
 use crate::overdue::Finisher;
+use crate::readying::Readying;
+use crate::rounds::{Due, Rounds};
+use crate::store::Keeper;
 
 /// Reconciles until it is told to stop, through every loss of Redis, RabbitMQ and the ledger.
-pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), InvalidSettings> {
+pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), NotStarted> {
     let backends = Backends::open(config, "reconciler")?;
-    let Some(environment) = backends.environment(&shutdown).await else { return Ok(()) };
+    let Some(environment) = backends.admit(config, &shutdown).await? else { return Ok(()) };
+    // Of its own, so that a refusal ends this service and no other of the process.
+    let shutdown = shutdown.child();
     let letters = Deliveries::subscribe(
         &config.rabbitmq,
         &config.namespace,
         "reconciler, dead letters",
         vec![Queue::Dead],
-    )?;
-    let finisher = Finisher::new(config, backends.clone(), environment);
+    )
+    .map_err(InvalidSettings::from)?;
+    let keeper = Keeper::new(&config.namespace, &backends);
+    let address = Address { environment, partitions: config.rabbitmq.partitions };
+    let finisher = Finisher::new(config, backends.clone(), address.clone());
+    let due = Due::default();
+    let readying = Readying::new(config, backends.clone(), due.clone());
+    let comparing = Comparing { backends: backends.clone(), address, due };
+    let (sender, seen) = watch::channel(Vec::new());
+    let (warm_lead, ledger) = (config.reconciler.warm_lead(), backends.ledger.clone());
+    let rounds = Rounds { warm_lead, ledger, finisher, bound: keeper.bound() };
     tracing::info!(%environment, "reconciling");
-    tokio::join!(
-        keep_finishing(finisher, &shutdown),
+    let (declared, ..) = tokio::join!(
+        declare(config, &shutdown),
+        rounds.keep(sender, &shutdown),
+        readying.keep(seen.clone(), &shutdown),
+        comparing.keep(seen, &shutdown),
+        keeper.keep(&shutdown),
         keep_parking(letters, &backends, &shutdown),
         keep_letters(&config.dead_letters, &backends, &shutdown),
     );
     backends.ledger.close().await;
     tracing::info!("stopped reconciling");
-    Ok(())
+    Ok(declared?)
 }
 
-async fn keep_finishing(finisher: Finisher, shutdown: &Shutdown) {
-    let mut rounds = tokio::time::interval(RECONCILE_ROUND);
-    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut told = false;
-    loop {
-        tokio::select! {
-            _ = rounds.tick() => {}
-            () = shutdown.stop.cancelled() => return,
-        }
-        match finisher.go_round().await {
-            Ok(()) => told = false,
-            Err(error) => {
-                if !told {
-                    tracing::warn!(%error, "overdue holds wait until their backends are back");
-                    told = true;
-                }
-            }
-        }
+/// Beside everything else: a broker that is away keeps nobody from what the ledger has decided.
+async fn declare(config: &Config, shutdown: &Shutdown) -> Result<(), Refused> {
+    let declared = gate::declare(config, "reconciler", shutdown).await;
+    if declared.is_err() {
+        shutdown.begin(SHUTDOWN_GRACE);
     }
+    declared
 }
 
 async fn keep_parking(mut letters: Deliveries, backends: &Backends, shutdown: &Shutdown) {

@@ -3,40 +3,39 @@
 
 use std::collections::HashMap;
 
-use futures_util::stream::{self, TryStreamExt};
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH};
-use shared::contract::ReservationsPlaced;
+use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::crash;
 use shared::domain::{
-    EnvironmentId, OverdueStep, Reservation, ReservationId, Whereabouts, finish_overdue, partition,
+    BucketStanding, OverdueStep, Reservation, ReservationId, Whereabouts, finish_overdue, partition,
 };
-use shared::ledger::{LedgerError, WarmedItem};
-use shared::queue::{Outgoing, PublishOutcome, QueueError, ready_messages};
+use shared::ledger::{KeptItem, LedgerError};
+use shared::queue::{QueueError, ready_messages};
 use shared::stock::{Bucket, Overdue, RestoreRequest, StockError};
+use shared::telemetry::metrics;
 
-/// Items that are looked at side by side.
-const ITEMS_AT_ONCE: usize = 8;
+use crate::republish::{Address, RepublishError, publish};
 
-/// Why a round could not be finished. What was claimed comes up again at its next look.
+/// Why an item's overdue holds could not be finished. What was claimed comes up again at its next
+/// look.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RoundError {
+pub(crate) enum FinishError {
     #[error(transparent)]
     Stock(#[from] StockError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
     Queue(#[from] QueueError),
-    #[error("cannot publish an overdue reservation again: {0:?}")]
-    Publish(PublishOutcome),
+    #[error(transparent)]
+    Publish(#[from] RepublishError),
 }
 
 /// Finishes overdue holds.
 pub(crate) struct Finisher {
     config: Config,
     backends: Backends,
-    environment: EnvironmentId,
+    address: Address,
 }
 
 /// What has to be done for the overdue holds of one bucket.
@@ -48,38 +47,40 @@ struct Steps {
 }
 
 impl Finisher {
-    pub(crate) fn new(config: &Config, backends: Backends, environment: EnvironmentId) -> Self {
-        Self { config: config.clone(), backends, environment }
+    pub(crate) fn new(config: &Config, backends: Backends, address: Address) -> Self {
+        Self { config: config.clone(), backends, address }
     }
 
-    /// Looks at every bucket of every warmed item once.
-    pub(crate) async fn go_round(&self) -> Result<(), RoundError> {
-        let items = self.backends.ledger.warmed_items().await?;
-        stream::iter(items.into_iter().map(Ok))
-            .try_for_each_concurrent(ITEMS_AT_ONCE, |item| async move {
-                for number in 0..BUCKETS_PER_ITEM {
-                    let bucket = Bucket { item: item.item.clone(), number };
-                    self.finish_bucket(&item, &bucket).await?;
-                }
-                Ok(())
-            })
-            .await
+    /// Finishes what is overdue of an item, and says how each of its buckets stands.
+    pub(crate) async fn finish(
+        &self,
+        item: &KeptItem,
+    ) -> Result<Vec<Option<BucketStanding>>, FinishError> {
+        let mut standings = Vec::new();
+        for bucket in Bucket::all(&item.item.sale.item, BUCKETS_PER_ITEM) {
+            standings.push(self.finish_bucket(item, &bucket).await?);
+        }
+        Ok(standings)
     }
 
-    async fn finish_bucket(&self, item: &WarmedItem, bucket: &Bucket) -> Result<(), RoundError> {
+    async fn finish_bucket(
+        &self,
+        item: &KeptItem,
+        bucket: &Bucket,
+    ) -> Result<Option<BucketStanding>, FinishError> {
         loop {
-            let overdue = self.backends.stock.claim_overdue(bucket).await?;
-            if overdue.is_empty() {
-                return Ok(());
+            let claimed = self.backends.stock.claim_overdue(bucket).await?;
+            if claimed.overdue.is_empty() {
+                return Ok(claimed.standing);
             }
             crash::point("reconciler.claimed");
-            let steps = self.steps(item, overdue).await?;
+            let steps = self.steps(item, claimed.overdue).await?;
             self.take(bucket, steps).await?;
             crash::point("reconciler.finished");
         }
     }
 
-    async fn steps(&self, item: &WarmedItem, overdue: Vec<Overdue>) -> Result<Steps, RoundError> {
+    async fn steps(&self, item: &KeptItem, overdue: Vec<Overdue>) -> Result<Steps, FinishError> {
         let requests: Vec<_> = overdue.iter().map(|one| one.reservation.request_id).collect();
         let orders = self.backends.ledger.find_orders(&requests).await?;
         let undecided: Vec<_> = overdue
@@ -96,7 +97,8 @@ impl Finisher {
                 .copied()
                 .unwrap_or(Whereabouts::Unknown);
             let step = finish_overdue(&reservation, orders.get(&request_id), whereabouts);
-            tracing::info!(%request_id, item = %item.item, tries, ?step, "an overdue hold");
+            tracing::info!(%request_id, item = %item.item.sale.item, tries, ?step, "an overdue hold");
+            metrics::overdue(step.name());
             match step {
                 OverdueStep::Confirm => steps.confirm.push(reservation),
                 OverdueStep::PublishAgain => steps.publish.push(reservation),
@@ -117,16 +119,16 @@ impl Finisher {
     /// Where the messages of undecided reservations are.
     async fn whereabouts(
         &self,
-        item: &WarmedItem,
+        item: &KeptItem,
         undecided: &[Reservation],
-    ) -> Result<HashMap<ReservationId, Whereabouts>, RoundError> {
+    ) -> Result<HashMap<ReservationId, Whereabouts>, FinishError> {
         if undecided.is_empty() {
             return Ok(HashMap::new());
         }
         let ids: Vec<_> = undecided.iter().map(|one| one.reservation_id).collect();
         let parked = self.backends.ledger.parked(&ids).await?;
         let ready = ready_messages(&self.config.rabbitmq, &self.config.namespace).await?;
-        let partition = partition(&item.item, self.config.rabbitmq.partitions);
+        let partition = partition(&item.item.sale.item, self.config.rabbitmq.partitions);
         let waiting = ready.get(&partition).is_some_and(|ready| *ready > 0);
         let of = |one: &Reservation| {
             if parked.contains(&one.reservation_id) {
@@ -140,23 +142,15 @@ impl Finisher {
         Ok(undecided.iter().map(|one| (one.reservation_id, of(one))).collect())
     }
 
-    async fn take(&self, bucket: &Bucket, steps: Steps) -> Result<(), RoundError> {
-        let Backends { stock, publisher, .. } = &self.backends;
+    async fn take(&self, bucket: &Bucket, steps: Steps) -> Result<(), FinishError> {
+        let stock = &self.backends.stock;
         if !steps.confirm.is_empty() {
             stock.confirm(bucket, &steps.confirm).await?;
         }
         if !steps.restore.is_empty() {
             stock.restore(bucket, &steps.restore).await?;
         }
-        let partition = partition(&bucket.item, self.config.rabbitmq.partitions);
-        for reservations in steps.publish.chunks(PUBLISH_BATCH) {
-            let reservations = reservations.to_vec();
-            let placed = ReservationsPlaced { environment: self.environment, reservations };
-            match publisher.publish(Outgoing::reservations(partition, &placed)).await {
-                PublishOutcome::Confirmed => {}
-                outcome => return Err(RoundError::Publish(outcome)),
-            }
-        }
+        publish(&self.backends, &self.address, &bucket.item, &steps.publish).await?;
         Ok(())
     }
 }

@@ -1,16 +1,26 @@
-//! Warm-up: builds an item's Redis state from the ledger, then puts it on sale.
+//! Warm-up: makes an item sell from Redis, by what the ledger says.
 
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
-use shared::domain::ItemId;
-use shared::ledger::{Ledger, LedgerError, WarmOrder, WarmPlan};
-use shared::stock::{Bucket, BucketPlan, OrderRecord, Stock, StockError, WarmReply};
+use shared::config::limits::{BUCKETS_PER_ITEM, LOCK_LEASE};
+use shared::domain::{ItemId, Readiness, readiness};
+use shared::ledger::{Item, Ledger, LedgerError};
+use shared::stock::{Bucket, ItemLock, LockLost, Snapshot, Stock, StockError, WarmReply};
+
+use crate::build::build;
+use crate::compare::CompareError;
+use crate::correct::CorrectError;
+use crate::locked::{LockItemError, lock_item};
+use crate::recover::recover;
 
 /// How a warm-up ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warmed {
     /// Redis sells the item from now on, within its window.
     Built { epoch: u64, available: u64, orders: u64 },
-    /// It did already, and was left alone.
+    /// It was complete, and only had to be opened.
+    Opened { epoch: u64, available: u64 },
+    /// Redis had restarted or failed over; it was compared with the ledger and sells again.
+    Recovered { epoch: u64, corrected: i64 },
+    /// It sold already, and was left alone.
     Live { epoch: u64, available: u64 },
 }
 
@@ -21,6 +31,22 @@ pub enum WarmError {
     UnknownItem(ItemId),
     #[error("another warm-up of {item} (epoch {epoch}) is at work; run this one again later")]
     Overtaken { item: ItemId, epoch: u64 },
+    #[error("a later holder of the lock of {0} is at work; run this again later")]
+    Outpaced(ItemId),
+    #[error("Redis restarted while {0} was being warmed up; run this again")]
+    Restarted(ItemId),
+    #[error(
+        "Redis knows epoch {epoch} of {item}, the ledger does not: the ledger has gone back in time; `lastunit reconcile {item} --plan` shows what it lacks"
+    )]
+    LedgerBehind { item: ItemId, epoch: u64 },
+    #[error(transparent)]
+    Lock(#[from] LockItemError),
+    #[error(transparent)]
+    Lost(#[from] LockLost),
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error(transparent)]
+    Correct(#[from] CorrectError),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
@@ -29,56 +55,96 @@ pub enum WarmError {
 
 /// Warms an item up. A live item is left as it is.
 ///
-/// Killed half-way, it leaves a bucket that does not sell; the next run builds it anew under a
-/// higher epoch.
+/// Killed half-way, it leaves buckets that do not sell; the next run opens them if all are complete,
+/// or builds them anew under a higher epoch. Whoever may have lost an item with orders on their way
+/// waits until they are decided before calling this: see [`Drain`](shared::domain::Drain).
 pub async fn warm(ledger: &Ledger, stock: &Stock, item: &ItemId) -> Result<Warmed, WarmError> {
-    let bucket = Bucket { item: item.clone(), number: 0 };
-    if let Some(live) = stock.snapshot(&bucket).await?.filter(|snapshot| snapshot.open) {
-        return Ok(Warmed::Live { epoch: live.epoch, available: live.available });
+    // Most items of a run are live: no lock for them.
+    let seen = look(ledger, stock, item).await?;
+    if let Some(live) = seen.live() {
+        return Ok(live);
     }
-    let plan = ledger.begin_warm(item).await?;
-    let plan = plan.ok_or_else(|| WarmError::UnknownItem(item.clone()))?;
-    let epoch = plan.item.epoch;
-
-    still_ours(item, stock.warm(&bucket, &bucket_plan(&plan)).await?)?;
-    for page in plan.orders.chunks(SETTLE_BATCH) {
-        let records: Vec<_> = page.iter().map(record).collect();
-        still_ours(item, stock.warm_page(&bucket, epoch, &records).await?)?;
-    }
-    still_ours(item, stock.open(&bucket, epoch).await?)?;
-    let (available, orders) = (plan.item.available, plan.orders.len() as u64);
-    tracing::info!(%item, epoch, available, orders, "warmed up");
-    Ok(Warmed::Built { epoch, available, orders })
+    let lock = lock_item(stock, ledger, item, "warm-up", LOCK_LEASE).await?;
+    let warmed = under_lock(ledger, stock, item, &lock).await;
+    lock.release().await;
+    warmed
 }
 
-fn still_ours(item: &ItemId, reply: WarmReply) -> Result<(), WarmError> {
+/// An item, as both sides have it.
+pub(crate) struct Seen {
+    pub(crate) item: Item,
+    /// One for each bucket.
+    pub(crate) buckets: Vec<Option<Snapshot>>,
+}
+
+pub(crate) async fn look(ledger: &Ledger, stock: &Stock, item: &ItemId) -> Result<Seen, WarmError> {
+    let row = ledger.find_item(item).await?;
+    let row = row.ok_or_else(|| WarmError::UnknownItem(item.clone()))?;
+    let mut buckets = Vec::new();
+    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+        buckets.push(stock.snapshot(&bucket).await?);
+    }
+    Ok(Seen { item: row, buckets })
+}
+
+impl Seen {
+    pub(crate) fn readiness(&self) -> Readiness {
+        let standings: Vec<_> =
+            self.buckets.iter().map(|bucket| bucket.as_ref().map(Snapshot::standing)).collect();
+        readiness(self.item.epoch, &standings)
+    }
+
+    fn available(&self) -> u64 {
+        self.buckets.iter().flatten().map(|bucket| bucket.available).sum()
+    }
+
+    fn live(&self) -> Option<Warmed> {
+        let live = Warmed::Live { epoch: self.item.epoch, available: self.available() };
+        (self.readiness() == Readiness::Live).then_some(live)
+    }
+}
+
+async fn under_lock(
+    ledger: &Ledger,
+    stock: &Stock,
+    item: &ItemId,
+    lock: &ItemLock,
+) -> Result<Warmed, WarmError> {
+    let seen = look(ledger, stock, item).await?;
+    let (epoch, available) = (seen.item.epoch, seen.available());
+    let warmed = match seen.readiness() {
+        Readiness::Live => return Ok(Warmed::Live { epoch, available }),
+        Readiness::Built => {
+            open(stock, item, epoch).await?;
+            Warmed::Opened { epoch, available }
+        }
+        Readiness::Uncompared => {
+            Warmed::Recovered { epoch, corrected: recover(ledger, stock, lock, &seen).await? }
+        }
+        Readiness::Cold { .. } => build(ledger, stock, lock, &seen).await?,
+        Readiness::LedgerBehind { epoch } => {
+            return Err(WarmError::LedgerBehind { item: item.clone(), epoch });
+        }
+    };
+    tracing::info!(%item, ?warmed, "warmed up");
+    Ok(warmed)
+}
+
+/// Puts complete buckets on sale.
+pub(crate) async fn open(stock: &Stock, item: &ItemId, epoch: u64) -> Result<(), WarmError> {
+    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+        still_ours(item, stock.open(&bucket, epoch).await?)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn still_ours(item: &ItemId, reply: WarmReply) -> Result<(), WarmError> {
     match reply {
         WarmReply::Done => Ok(()),
+        WarmReply::Incomplete => Err(WarmError::Restarted(item.clone())),
+        WarmReply::Stale { .. } => Err(WarmError::Outpaced(item.clone())),
         WarmReply::Live { epoch } | WarmReply::Moved { epoch } => {
             Err(WarmError::Overtaken { item: item.clone(), epoch })
         }
-    }
-}
-
-fn bucket_plan(plan: &WarmPlan) -> BucketPlan {
-    BucketPlan {
-        epoch: plan.item.epoch,
-        buckets: BUCKETS_PER_ITEM,
-        available: plan.item.available,
-        confirmed_units: plan.confirmed_units,
-        limit_per_buyer: plan.item.sale.limit_per_buyer,
-        window: plan.item.sale.window,
-        version: plan.item.version,
-    }
-}
-
-fn record(WarmOrder { order, buyer_total }: &WarmOrder) -> OrderRecord {
-    OrderRecord {
-        request_id: order.request_id,
-        reservation_id: order.reservation_id,
-        buyer: order.buyer.clone(),
-        quantity: order.quantity,
-        verdict: order.verdict(),
-        buyer_total: *buyer_total,
     }
 }

@@ -8,6 +8,7 @@
 //! | [`desk`] | an operator at work on dead letters |
 //! | [`messages`] | what is published past ingress, and what arrives in the dead letters |
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
+//! | [`holder`] | a process that has an item's lock, and may be frozen |
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
@@ -30,6 +31,7 @@ pub mod crowd;
 pub mod desk;
 pub mod faults;
 pub mod grounds;
+pub mod holder;
 pub mod injection;
 pub mod letters_bench;
 pub mod line;

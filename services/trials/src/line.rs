@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime};
 
 use load::client::Client;
+use reconciler::{Address, Mode, Reconciled, reconcile};
+use shared::backends::Backends;
 use shared::config::Config;
 use shared::devstack::{Endpoints, World};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window, broken_laws};
@@ -79,7 +81,8 @@ impl Line {
         Self::of(World::on(endpoints).await.config)
     }
 
-    fn of(config: Config) -> Self {
+    /// What these settings lead to, such as those of another deployment.
+    pub fn of(config: Config) -> Self {
         let ledger = Ledger::connect(&config.ledger).expect("a ledger");
         let stock = Stock::connect(&config.redis, &config.namespace).expect("a stock");
         Self { config, ledger, stock, running: Vec::new() }
@@ -108,6 +111,7 @@ impl Line {
     pub async fn warm(&self, item: &ItemId) {
         // The connection to Redis may be just about to be made.
         until("the item is warm", async || {
+            reconciler::bind_first(&self.config, &self.ledger, &self.stock).await.ok()?;
             reconciler::warm(&self.ledger, &self.stock, item).await.ok()
         })
         .await;
@@ -174,6 +178,12 @@ impl Line {
         self.stock = moved.expect("a stock");
     }
 
+    /// Nobody has seen the store for long: a reconciler may bind another.
+    pub async fn forget_store(&self) {
+        let long_ago = "UPDATE environment SET store_seen_at = store_seen_at - interval '1 hour'";
+        self.ledger.meddle(long_ago).await.expect("forgotten");
+    }
+
     /// Makes holds overdue soon. Services and windows that were opened before stay as they are.
     pub fn hurry(&mut self, first_look: Duration) {
         let first_look = u32::try_from(first_look.as_millis()).expect("a short time");
@@ -230,6 +240,17 @@ impl Line {
         .await;
     }
 
+    /// Compares an item with the ledger, and corrects what differs, as `lastunit reconcile` does.
+    pub async fn reconcile(&self, item: &ItemId) -> Reconciled {
+        let backends = Backends::open(&self.config, "trial").expect("good settings");
+        let environment = self.ledger.environment().await.expect("the ledger");
+        let address = Address { environment, partitions: self.config.rabbitmq.partitions };
+        until("the item is compared", async || {
+            reconcile(&backends, &address, item, Mode::Apply).await.ok()
+        })
+        .await
+    }
+
     /// Waits until nothing is held, and checks the law.
     pub async fn assert_law(&self, item: &ItemId) -> Books {
         self.until_settled(item).await;
@@ -282,7 +303,7 @@ pub fn now() -> SystemTime {
 
 /// Below the ports that the system gives to connections and below those of private backends, so
 /// that nobody takes it before the service does. Each test binary begins somewhere else.
-pub(crate) fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 9_000;
     static TAKEN: AtomicU16 = AtomicU16::new(0);

@@ -13,6 +13,7 @@ fn each_backend_has_one_window() {
         ("lapin", "shared/src/queue/"),
         ("sqlx", "shared/src/ledger/"),
         ("backoff", "shared/src/retry.rs"),
+        ("metrics_exporter_prometheus", "shared/src/telemetry/"),
     ];
     for (library, window) in windows {
         let strangers: Vec<_> = rust_files()

@@ -66,8 +66,48 @@ pub const LONGEST_LOOK_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Overdue holds that a reconciler takes at once.
 pub const CLAIM_BATCH: usize = 100;
 
-/// How often the reconciler goes round all items.
+/// How often the reconciler goes round all items: overdue holds, new terms, items to warm up.
 pub const RECONCILE_ROUND: Duration = Duration::from_secs(1);
+
+/// How often the reconciler compares the items that have changed since with the ledger, and how
+/// often all of them.
+pub const COMPARE_CHANGED: Duration = Duration::from_secs(60);
+pub const COMPARE_ALL: Duration = Duration::from_secs(60 * 60);
+
+/// What is read again of the changes before the last comparison: no transaction lasts that long.
+pub const COMPARE_OVERLAP: Duration = Duration::from_secs(30);
+
+/// Holds, and totals of buyers, in one call of a script: each costs it two values or more, and no
+/// script may touch more than 1,000.
+pub const HOLDS_PAGE: usize = 250;
+pub const TOTALS_PAGE: usize = 400;
+
+/// Holds of an item that is compared: reading and judging so many takes a few hundredths of a
+/// second, during which the item is frozen. One that holds more is compared later.
+pub const HOLDS_COMPARED: usize = 5_000;
+
+/// The same for an item that nobody can reserve, because Redis has restarted or failed over.
+pub const HOLDS_RECOVERED: usize = 200_000;
+
+/// Lease of the item lock, and of the freeze, while an item is compared and corrected: a reconciler
+/// that dies in the middle keeps buyers waiting no longer.
+pub const CORRECTION_LEASE: Duration = Duration::from_secs(5);
+
+/// How long ingress lets buyers wait while an item is frozen.
+pub const FROZEN_WAIT: Duration = Duration::from_millis(200);
+
+/// When everything that was published before an item was lost has reached its queue: a purchase
+/// waits behind one message and then for its own.
+pub const PUBLISHED_AFTER: Duration =
+    Duration::from_millis(4 * PUBLISH_DEADLINE.as_millis() as u64);
+
+/// For how long a queue has to be empty before what was in it counts as decided: longer than one
+/// statement of a consumer may take.
+pub const QUIET_FOR: Duration = Duration::from_secs(6);
+
+/// How long a lost item waits for its queue at the most. The ledger decides in any case; waiting
+/// only spares buyers a refusal.
+pub const DRAIN_PATIENCE: Duration = Duration::from_secs(40);
 
 /// How long an ack waits for Redis to hear of winners, and for the broker to take compensations.
 /// After it, the ledger's decision and the hold are the record, and the reconciler finishes them.
@@ -86,12 +126,44 @@ pub const LETTER_LEASE: Duration = Duration::from_secs(15);
 
 /// How long a replay waits for the broker to confirm what it took at once.
 pub const LETTER_SEND_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a lock of an item lasts unless it is renewed, which happens three times as often. Work
+/// under it survives a Redis that is replaced or stays silent for some seconds; after a holder that
+/// died, the item waits as long.
+pub const LOCK_LEASE: Duration = Duration::from_secs(30);
+
+/// How long a caller waits for an item's lock: longer than any work under it usually takes, short
+/// enough that a round of many items does not stand still for one.
+pub const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// How often a waiting caller asks for the lock, give or take a quarter: an item has few callers.
+pub const LOCK_POLL: Duration = Duration::from_millis(20);
+
+/// How long a waiting caller that does not ask again keeps its place in the queue. Many times the
+/// poll, so that a busy machine costs nobody the place; less than the usual wait, because nobody
+/// behind a caller that died gets the lock before.
+pub const LOCK_PRESENCE: Duration = Duration::from_secs(1);
+
+/// Callers that have a place in the queue for one lock. More find it busy until a place is free.
+pub const LOCK_PLACES: usize = 64;
+
+/// How long replicas may take to have a lock.
+pub const REPLICATION_DEADLINE: Duration = Duration::from_millis(500);
 
 /// How long a settled record outlives its sale, so that late repeats find their answer.
 pub const RECORD_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often ingress reads the catalog.
 pub const CATALOG_REFRESH: Duration = Duration::from_millis(500);
+
+/// How often a reconciler tells the ledger that it sees the store.
+pub const STORE_SEEN_EVERY: Duration = Duration::from_secs(5);
+
+/// For how long nobody may have seen a store until another may take its place.
+pub const STORE_UNSEEN: Duration = Duration::from_secs(20);
+
+/// How long the numbers of an item are shown after the reconciler last looked at it: longer than the
+/// longest pause between two looks, so that only items that have left Redis are forgotten.
+pub const NUMBERS_KEPT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// The largest body of a purchase request; a good one has some 20 bytes.
 pub const BODY_BYTES: usize = 4 * 1024;
@@ -124,6 +196,30 @@ const _: () = assert!(
 const _: () = assert!(
     LETTER_SEND_DEADLINE.as_millis() < LETTER_LEASE.as_millis(),
     "no letter is sent by two runs at the same time"
+);
+const _: () = assert!(
+    QUIET_FOR.as_millis() > STATEMENT_TIMEOUT.as_millis()
+        && DRAIN_PATIENCE.as_millis() > PUBLISHED_AFTER.as_millis() + QUIET_FOR.as_millis(),
+    "patience must not run out while a consumer may still be at work"
+);
+const _: () = assert!(
+    HOLDS_PAGE * 4 <= 1_000 && TOTALS_PAGE * 2 <= 1_000,
+    "no script touches more than 1,000 values"
+);
+const _: () = assert!(
+    4 * REDIS_DEADLINE.as_millis() < LOCK_LEASE.as_millis() / 3 * 2,
+    "a lease must outlast renewals that get no reply"
+);
+const _: () = assert!(
+    REPLICATION_DEADLINE.as_millis() < REDIS_DEADLINE.as_millis(),
+    "Redis must answer for its replicas before its caller stops listening"
+);
+const _: () = assert!(
+    STORE_SEEN_EVERY.as_millis()
+        + REDIS_DEADLINE.as_millis()
+        + 2 * (LEDGER_ACQUIRE_DEADLINE.as_millis() + STATEMENT_TIMEOUT.as_millis())
+        <= STORE_UNSEEN.as_millis(),
+    "one slow look at a store that is there must not make it look lost"
 );
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,

@@ -96,12 +96,24 @@ mod tests {
             ("namespace", "Shop"),
             ("redis.url", "nowhere"),
             ("http.listen", "8080"),
+            ("metrics.listen", "9090"),
             ("log.format", "xml"),
         ] {
             let sources = Sources { flags: vec![(path, value.to_owned())], ..Sources::default() };
             let error = load(sources).expect_err(path).to_string();
             assert!(error.contains(path), "{error}");
         }
+    }
+
+    #[test]
+    fn metrics_are_listened_for_only_when_it_is_said_where() {
+        let at = |value: &str| {
+            let flags = vec![("metrics.listen", value.to_owned())];
+            load(Sources { flags, ..Sources::default() }).expect("good settings").metrics.listen
+        };
+        assert_eq!(load(Sources::default()).expect("the defaults").metrics.listen, None);
+        assert_eq!(at(""), None);
+        assert_eq!(at("127.0.0.1:9090"), Some(([127, 0, 0, 1], 9090).into()));
     }
 
     #[test]

@@ -43,6 +43,16 @@ pub const SETTINGS: &[Setting] = &[
         help: "After how many milliseconds an unfinished hold is looked at, 10000–600000; the pause doubles with each further look, up to 10 minutes.",
     },
     Setting {
+        path: "redis.checks_incarnation",
+        default: "true",
+        help: "`true`, or `false` where a managed Redis hides `master_replid` from INFO: then a restart or failover that forgets sales is not noticed before the next comparison.",
+    },
+    Setting {
+        path: "redis.replicas",
+        default: "0",
+        help: "How many replicas of Redis must have an item lock before it counts, 0–10; more than follow Redis would let no lock be taken.",
+    },
+    Setting {
         path: "rabbitmq.url",
         default: "amqp://guest:guest@127.0.0.1:5672/%2f",
         help: "RabbitMQ 3.10 or newer, path = virtual host; amqps:// for TLS.",
@@ -71,6 +81,16 @@ pub const SETTINGS: &[Setting] = &[
         path: "dead_letters.keep_days",
         default: "90",
         help: "For how many days replayed and discarded letters are kept, 1–3650; parked ones are kept for ever.",
+    },
+    Setting {
+        path: "reconciler.warm_lead_s",
+        default: "600",
+        help: "How many seconds before its sale opens an item is warmed up by itself, 0–604800.",
+    },
+    Setting {
+        path: "metrics.listen",
+        default: "",
+        help: "Address and port on which a process also serves `/metrics`, for services without HTTP of their own; empty for none.",
     },
     Setting {
         path: "log.filter",
@@ -102,6 +122,8 @@ pub struct Config {
     pub rabbitmq: RabbitMq,
     pub ledger: Ledger,
     pub dead_letters: DeadLetters,
+    pub reconciler: Reconciler,
+    pub metrics: Metrics,
     pub log: Log,
 }
 
@@ -121,6 +143,9 @@ pub struct Redis {
     pub url: BackendUrl,
     #[serde(deserialize_with = "within::<10_000, 600_000, _, _>")]
     pub first_look_ms: u32,
+    pub checks_incarnation: bool,
+    #[serde(deserialize_with = "within::<0, 10, _, _>")]
+    pub replicas: u8,
 }
 
 impl Redis {
@@ -172,6 +197,29 @@ impl DeadLetters {
     }
 }
 
+/// When the reconciler acts by itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reconciler {
+    #[serde(deserialize_with = "within::<0, 604_800, _, _>")]
+    pub warm_lead_s: u32,
+}
+
+impl Reconciler {
+    /// How long before its sale opens an item is warmed up.
+    pub fn warm_lead(&self) -> Duration {
+        Duration::from_secs(u64::from(self.warm_lead_s))
+    }
+}
+
+/// How numbers are reached, besides `/metrics` of ingress.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    #[serde(deserialize_with = "from_text_or_empty")]
+    pub listen: Option<SocketAddr>,
+}
+
 /// What is told, and how.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -196,12 +244,16 @@ impl Config {
             "http.listen" => self.http.listen.to_string(),
             "redis.url" => self.redis.url.to_string(),
             "redis.first_look_ms" => self.redis.first_look_ms.to_string(),
+            "redis.checks_incarnation" => self.redis.checks_incarnation.to_string(),
+            "redis.replicas" => self.redis.replicas.to_string(),
             "rabbitmq.url" => self.rabbitmq.url.to_string(),
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),
             "ledger.connections" => self.ledger.connections.to_string(),
             "dead_letters.patience_s" => self.dead_letters.patience_s.to_string(),
             "dead_letters.keep_days" => self.dead_letters.keep_days.to_string(),
+            "reconciler.warm_lead_s" => self.reconciler.warm_lead_s.to_string(),
+            "metrics.listen" => self.metrics.listen.map(|at| at.to_string()).unwrap_or_default(),
             "log.filter" => self.log.filter.clone(),
             "log.format" => format!("{:?}", self.log.format).to_lowercase(),
             other => unreachable!("{other} is not a setting"),
@@ -216,6 +268,18 @@ where
     D: Deserializer<'de>,
 {
     String::deserialize(deserializer)?.parse().map_err(Error::custom)
+}
+
+/// Nothing at all is `None`.
+fn from_text_or_empty<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: FromStr<Err: std::fmt::Display>,
+    D: Deserializer<'de>,
+{
+    match String::deserialize(deserializer)?.as_str() {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(Error::custom),
+    }
 }
 
 fn within<'de, const LOW: u32, const HIGH: u32, T, D>(deserializer: D) -> Result<T, D::Error>

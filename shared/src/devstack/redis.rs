@@ -60,8 +60,25 @@ impl Backend<RedisRecipe> {
     /// two seconds later. From now on, also after a restart, it writes first, always.
     pub fn write_before_answering(&self) -> Result<(), StackError> {
         let told = "write before it answers";
+        self.tell(told, "CONFIG SET appendfsync always\r\nCONFIG REWRITE\r\n")
+    }
+
+    /// Becomes a replica of another one, until it is restarted.
+    pub fn follow(&self, leader: &Self) -> Result<(), StackError> {
+        let told = "wait for no further replica";
+        leader.tell(
+            told,
+            "CONFIG SET repl-diskless-sync yes\r\nCONFIG SET repl-diskless-sync-delay 0\r\n",
+        )?;
+        let RedisRecipe { port, password, .. } = &leader.recipe;
+        let port = port.number();
+        let follow = format!("CONFIG SET masterauth {password}\r\nREPLICAOF 127.0.0.1 {port}\r\n");
+        self.tell("follow another one", &follow)
+    }
+
+    /// Two commands that are answered with OK.
+    fn tell(&self, told: &'static str, commands: &str) -> Result<(), StackError> {
         let disobeyed = |reason| StackError::Disobeyed { backend: RedisRecipe::NAME, told, reason };
-        let commands = "CONFIG SET appendfsync always\r\nCONFIG REWRITE\r\n";
         let reply = self.recipe.ask(commands).map_err(|error| disobeyed(error.to_string()))?;
         if reply == "+OK\r\n+OK\r\n+OK\r\n" { Ok(()) } else { Err(disobeyed(reply)) }
     }

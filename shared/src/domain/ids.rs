@@ -145,6 +145,18 @@ uuid_id!(
     EnvironmentId,
     "an environment id"
 );
+uuid_id!(
+    /// One Redis, for as long as it keeps its data: the ledger names the one that may sell.
+    StoreId,
+    "a store id"
+);
+
+impl StoreId {
+    /// A new id, for a Redis that has none.
+    pub fn mint() -> Self {
+        Self(Uuid::new_v4())
+    }
+}
 
 /// The fixed UUIDv5 namespace of request ids. Changing it would make every old key a new purchase.
 const REQUESTS: Uuid = Uuid::from_u128(0x6c61_7374_756e_6974_8000_7265_7175_6573);

@@ -1,6 +1,10 @@
 //! Values and decisions of a sale. Nothing here does I/O, reads a clock, or knows how it is stored.
 
+mod admission;
+mod cause;
 mod decision;
+mod difference;
+mod drain;
 mod hold;
 mod ids;
 mod law;
@@ -10,16 +14,24 @@ mod order;
 mod overdue;
 mod placement;
 mod quantity;
+mod readiness;
 mod reservation;
 mod resolution;
 mod sale;
 mod time;
 
+pub use admission::{Admission, Misfit, Onlooker, StoreBinding, admit};
+pub use cause::{Cause, Record, cause};
 pub use decision::{Change, Decided, Decision, Standing, decide};
+pub use difference::{
+    Difference, LedgerSide, OpenHold, StockSide, difference, spread, total_differences,
+    waiting_units,
+};
+pub use drain::Drain;
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
-    ReservationId,
+    ReservationId, StoreId,
 };
 pub use law::{Books, Violation, broken_laws};
 pub use letter::{LetterEvent, LetterKind, LetterState, NoSuchLetterStep, fingerprint};
@@ -30,6 +42,7 @@ pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};
 pub use quantity::{InvalidQuantity, Quantity};
+pub use readiness::{BucketStanding, BucketState, Readiness, readiness};
 pub use reservation::Reservation;
 pub use resolution::{Resolution, resolve};
 pub use sale::{InvalidSale, Sale, Window};

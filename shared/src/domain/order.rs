@@ -25,6 +25,17 @@ pub enum OrderState {
     Expired(Reason),
 }
 
+impl OrderState {
+    /// What it is called, whatever its reason.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Rejected(_) => "rejected",
+            Self::Expired(_) => "expired",
+        }
+    }
+}
+
 /// The ledger row of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {

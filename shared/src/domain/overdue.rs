@@ -17,6 +17,19 @@ pub enum OverdueStep {
     LeaveQueued,
 }
 
+impl OverdueStep {
+    /// What it is called where steps are counted.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Confirm => "confirm",
+            Self::Restore(_) => "restore",
+            Self::PublishAgain => "publish_again",
+            Self::LeaveParked => "leave_parked",
+            Self::LeaveQueued => "leave_queued",
+        }
+    }
+}
+
 /// Where the message of an undecided reservation is, as far as anybody knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {

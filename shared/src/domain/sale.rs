@@ -72,6 +72,11 @@ impl Sale {
         }
         Ok(Self { item, total, limit_per_buyer, window })
     }
+
+    /// True when the other sale is the same but for its window.
+    pub fn differs_only_in_window(&self, other: &Self) -> bool {
+        Self { window: other.window, ..self.clone() } == *other
+    }
 }
 
 #[cfg(test)]

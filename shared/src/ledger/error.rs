@@ -11,6 +11,8 @@ pub enum LedgerError {
     Unreachable { address: String, doing: &'static str, source: sqlx::Error },
     #[error("the ledger at {address} has no tables yet: run `lastunit migrate`")]
     NotMigrated { address: String },
+    #[error("the ledger at {address} has tables of an earlier release: run `lastunit migrate`")]
+    Outdated { address: String },
     #[error("the ledger at {address} failed to {doing}: {source}")]
     Failed { address: String, doing: &'static str, source: sqlx::Error },
     #[error("cannot migrate the ledger at {address}: {source}")]
@@ -27,6 +29,9 @@ const UNIQUE_VIOLATION: &str = "23505";
 
 /// SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
+
+/// SQLSTATE of a column that does not exist.
+const UNDEFINED_COLUMN: &str = "42703";
 
 impl LedgerError {
     /// True when the database could not be asked at all.
@@ -50,6 +55,9 @@ impl LedgerError {
         match &source {
             sqlx::Error::Database(error) if error.code().as_deref() == Some(UNDEFINED_TABLE) => {
                 Self::NotMigrated { address }
+            }
+            sqlx::Error::Database(error) if error.code().as_deref() == Some(UNDEFINED_COLUMN) => {
+                Self::Outdated { address }
             }
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::Tls(_) => {
                 Self::Unreachable { address, doing, source }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
+use uuid::Uuid;
 
 use super::rows::{unix_millis, unsigned};
 use super::{Ledger, LedgerError};
@@ -15,6 +16,17 @@ pub struct Item {
     /// Which warm-up built its Redis state; 0 before the first.
     pub epoch: u64,
     pub version: u64,
+    /// The pause that an operator has ordered.
+    pub pause: Option<Pause>,
+    /// When the terms last changed.
+    pub changed_at: DateTime<Utc>,
+}
+
+/// An operator's order to stop selling until further notice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pause {
+    pub pause_id: Uuid,
+    pub reason: String,
 }
 
 #[derive(FromRow)]
@@ -27,6 +39,9 @@ pub(super) struct ItemRow {
     closes_at: DateTime<Utc>,
     epoch: i64,
     version: i64,
+    pause_id: Option<Uuid>,
+    pause_reason: Option<String>,
+    changed_at: DateTime<Utc>,
 }
 
 impl TryFrom<ItemRow> for Item {
@@ -43,7 +58,19 @@ impl TryFrom<ItemRow> for Item {
             available: unsigned(row.available)?,
             epoch: unsigned(row.epoch)?,
             version: unsigned(row.version)?,
+            pause: row
+                .pause_id
+                .zip(row.pause_reason)
+                .map(|(pause_id, reason)| Pause { pause_id, reason }),
+            changed_at: row.changed_at,
         })
+    }
+}
+
+impl Item {
+    /// Units that are sold.
+    pub fn confirmed_units(&self) -> u64 {
+        self.sale.total - self.available
     }
 }
 

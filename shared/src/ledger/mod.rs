@@ -4,54 +4,71 @@
 //! unfinished transaction, to the next user. Time limits are the server's. Callers whose own future
 //! may be dropped, such as HTTP handlers, call from a task of their own.
 
+mod add_stock;
 mod begin_warm;
+mod bind_store;
+mod binding;
 mod catalog;
+mod change_sale;
 mod claim_letters;
 mod commit;
+mod compare;
 mod count_letter_run;
 mod count_orders;
 #[cfg(feature = "devstack")]
 mod describe_schema;
 mod discard_letters;
+mod durability;
 mod edit_letter;
 mod environment;
 mod error;
 mod expire;
+mod fence;
 mod find_order;
 mod find_orders;
+mod findings;
 mod foresee;
 mod import_letters;
 mod items;
+mod kept_items;
 mod letter_filter;
 mod letter_stats;
 mod letters;
 mod list_letters;
+mod list_orders;
 mod migrate;
 mod park;
 mod put_item;
 mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
+mod see_store;
 mod sold_books;
-mod warmed_items;
 
-pub use begin_warm::{WarmOrder, WarmPlan};
+pub use add_stock::Added;
+pub use begin_warm::{WarmOrder, WarmReading};
+pub use bind_store::BindOutcome;
+pub use binding::Binding;
 pub use catalog::CatalogPage;
+pub use change_sale::Changed;
 pub use claim_letters::LetterRun;
 pub use count_letter_run::RunCounts;
 pub use count_orders::OrderCounts;
 pub use edit_letter::{EditOutcome, EditedLetter};
 pub use error::LedgerError;
 pub use expire::Expiry;
+pub use findings::{Finding, FindingKind};
 pub use foresee::{Foreseen, Foresight};
-pub use items::Item;
+pub use items::{Item, Pause};
+pub use kept_items::KeptItem;
 pub use letter_filter::LetterFilter;
 pub use letter_stats::{ErrorCount, ReasonCount};
 pub use letters::{KeptLetter, LetterAct, Subject};
 pub use list_letters::LetterSort;
+pub use list_orders::DecidedOrder;
 pub use park::Letter;
 pub use put_item::PutOutcome;
-pub use warmed_items::WarmedItem;
+pub use see_store::SeeOutcome;
 
 use std::sync::Arc;
 

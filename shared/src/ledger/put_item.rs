@@ -9,17 +9,17 @@ use crate::domain::Sale;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutOutcome {
     Created,
-    /// It was there, and not warmed up yet; it is now as it was put.
+    /// It is now as it was put: all of it before its first warm-up, only its window later.
     Changed,
     /// It was there exactly so.
     Unchanged,
-    /// It is warmed up as it was before, and stays so: Redis sells by these terms.
+    /// It has been warmed up and stays as it is: its total and its limit are fixed by then.
     AlreadyWarm(Item),
 }
 
 impl Ledger {
-    /// Creates an item, or changes one that has never been warmed up. Putting the same sale twice
-    /// changes nothing.
+    /// Creates an item, or changes one: its window at any time, its total and limit until it has been
+    /// warmed up. Putting the same sale twice changes nothing.
     pub async fn put_item(&self, sale: &Sale) -> Result<PutOutcome, LedgerError> {
         let failed = self.failed("put an item");
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
@@ -46,12 +46,14 @@ impl Ledger {
             PutOutcome::Created
         } else if existing.sale == *sale {
             PutOutcome::Unchanged
-        } else if existing.epoch > 0 {
+        } else if existing.epoch > 0 && !existing.sale.differs_only_in_window(sale) {
             PutOutcome::AlreadyWarm(existing)
         } else {
+            // A total that changes has nothing sold yet.
             sqlx::query(
-                "UPDATE items SET total = $2, available = $2, limit_per_buyer = $3, opens_at = $4,
-                        closes_at = $5, version = version + 1, changed_at = now()
+                "UPDATE items SET total = $2, available = available + $2 - total,
+                        limit_per_buyer = $3, opens_at = $4, closes_at = $5,
+                        left_redis_at = NULL, version = version + 1, changed_at = now()
                  WHERE item_id = $1",
             )
             .bind(sale.item.as_str())

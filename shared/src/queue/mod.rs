@@ -6,6 +6,7 @@
 
 mod acks;
 mod connection;
+mod declare;
 mod deliveries;
 mod depth;
 mod error;
@@ -18,6 +19,7 @@ mod subscription;
 mod topology;
 mod window;
 
+pub use declare::declare;
 pub use deliveries::{Deliveries, Delivery};
 pub use depth::ready_messages;
 pub use error::QueueError;

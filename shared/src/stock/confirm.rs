@@ -5,6 +5,7 @@ use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
 use crate::domain::{HoldState, Reservation, ReservationId};
+use crate::telemetry::metrics;
 
 /// What became of one hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum ConfirmReply {
     Already,
     /// The record belongs to another reservation, or its stock went back.
     Conflict { state: HoldState, reservation_id: ReservationId },
-    /// There was no hold; the record is written, no stock moved.
+    /// There was no hold; the record is written, no stock moved, a comparison is asked for.
     Unseen,
 }
 
@@ -32,6 +33,7 @@ impl Stock {
             .call()
             .key(self.keys.sale(bucket))
             .key(self.keys.held(bucket))
+            .key(self.keys.unseen(bucket))
             .arg(RECORD_RETENTION.as_millis());
         for reservation in reservations {
             call = call
@@ -45,7 +47,14 @@ impl Stock {
         }
         let replies: Vec<String> = self.connection.run(call).await?;
         one_each("confirm", &replies, reservations.len())?;
-        replies.iter().map(|reply| read(Words::of("confirm", reply))).collect()
+        let replies = replies.iter().map(|reply| read(Words::of("confirm", reply)));
+        let replies = replies.collect::<Result<Vec<_>, _>>()?;
+        let settled = reservations.iter().zip(&replies).map(|(one, reply)| match reply {
+            ConfirmReply::Done | ConfirmReply::Unseen => one.quantity.units(),
+            ConfirmReply::Already | ConfirmReply::Conflict { .. } => 0,
+        });
+        metrics::confirmed(&bucket.item, settled.sum());
+        Ok(replies)
     }
 }
 

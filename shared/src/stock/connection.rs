@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, io::tcp::TcpSettings,
+    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, RedisError,
+    io::tcp::TcpSettings,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use super::error::StockError;
 use super::script::Call;
 use crate::config;
-use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE};
+use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE, REPLICATION_DEADLINE};
 use crate::retry::Pauses;
 
 /// How often an idle connection is asked whether it still answers.
@@ -28,6 +29,7 @@ const REPLACEMENT_WAIT: Duration = Duration::from_millis(250);
 /// A supervised connection; clones share it. The supervision ends with the last clone.
 #[derive(Clone)]
 pub(super) struct Connection {
+    client: Client,
     address: Arc<str>,
     link: watch::Receiver<Link>,
     /// Number of the newest connection that is known to be broken.
@@ -50,25 +52,63 @@ impl Connection {
         let (up, link) = watch::channel(Link::Down("not connected yet".to_owned()));
         let (broken, reports) = watch::channel(0);
         let address: Arc<str> = config.url.address().into();
-        tokio::spawn(supervise(client, Arc::clone(&address), up, reports));
-        Ok(Self { address, link, broken: Arc::new(broken) })
+        tokio::spawn(supervise(client.clone(), Arc::clone(&address), up, reports));
+        Ok(Self { client, address, link, broken: Arc::new(broken) })
     }
 
     /// Runs a script once. A connection that breaks or does not answer in time is replaced.
     pub(super) async fn run<T: FromRedisValue>(&self, call: Call<'_>) -> Result<T, StockError> {
         let (number, mut connection) = self.current().await?;
         let Call { name, invocation } = call;
-        invocation.invoke_async(&mut connection).await.map_err(|source| {
-            let error = StockError::of_call(&self.address, name, source);
-            if error.is_unknown() {
-                self.broken.send_if_modified(|newest| {
-                    let is_news = *newest < number;
-                    *newest = number.max(*newest);
-                    is_news
-                });
-            }
-            error
-        })
+        let reply = invocation.invoke_async(&mut connection).await;
+        reply.map_err(|source| self.failed(number, name, source))
+    }
+
+    /// What the server tells about itself; `None` where it does not let us ask.
+    pub(super) async fn info(&self, section: &'static str) -> Result<Option<String>, StockError> {
+        let (number, mut connection) = self.current().await?;
+        let reply = redis::cmd("INFO").arg(section).query_async(&mut connection).await;
+        match reply {
+            Ok(text) => Ok(Some(text)),
+            Err(source) if matches!(source.code(), Some("NOPERM" | "ERR")) => Ok(None),
+            Err(source) => Err(self.failed(number, "INFO", source)),
+        }
+    }
+
+    /// What a failed call means. A connection that gave no reply is replaced.
+    fn failed(&self, number: u64, name: &'static str, source: RedisError) -> StockError {
+        let error = StockError::of_call(&self.address, name, source);
+        if error.is_unknown() {
+            self.broken.send_if_modified(|newest| {
+                let is_news = *newest < number;
+                *newest = number.max(*newest);
+                is_news
+            });
+        }
+        error
+    }
+
+    /// Runs a script on a connection of its own, and then waits until `replicas` have what it wrote,
+    /// or for as long as they are given; says how many have it. Redis answers for what the asking
+    /// connection has written, and lets it wait meanwhile.
+    pub(super) async fn run_replicated<T: FromRedisValue>(
+        &self,
+        call: Call<'_>,
+        replicas: u8,
+    ) -> Result<(T, u8), StockError> {
+        let mut connection = connect(&self.client).await.map_err(|error| {
+            let (address, reason) = (self.address.to_string(), error.to_string());
+            StockError::Unreachable { address, reason }
+        })?;
+        let Call { name, invocation } = call;
+        let failed = |source| StockError::of_call(&self.address, name, source);
+        let reply = invocation.invoke_async(&mut connection).await.map_err(failed)?;
+        let wait = redis::cmd("WAIT")
+            .arg(replicas)
+            .arg(REPLICATION_DEADLINE.as_millis().to_string())
+            .query_async(&mut connection)
+            .await;
+        Ok((reply, wait.map_err(failed)?))
     }
 
     /// A connection that is not known to be broken. One that is just being replaced is waited for,

@@ -10,6 +10,11 @@ pub struct Bucket {
 }
 
 impl Bucket {
+    /// Every bucket of an item.
+    pub fn all(item: &ItemId, buckets: u16) -> impl Iterator<Item = Self> + Clone {
+        (0..buckets).map(move |number| Self { item: item.clone(), number })
+    }
+
     /// The bucket in which everything of a buyer's purchases lives.
     pub fn home(item: &ItemId, buyer: &BuyerId, buckets: u16) -> Self {
         Self { item: item.clone(), number: home_bucket(buyer, buckets) }
@@ -42,6 +47,12 @@ impl Keys {
         self.key(bucket, "held")
     }
 
+    /// Sorted set: request id → when its order was confirmed without a hold, since the last
+    /// comparison with the ledger.
+    pub(super) fn unseen(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "unseen")
+    }
+
     /// String: one hold.
     pub(super) fn hold(&self, bucket: &Bucket, request_id: RequestId) -> String {
         format!("{}{request_id}", self.hold_prefix(bucket))
@@ -50,6 +61,31 @@ impl Keys {
     /// What the keys of a bucket's holds begin with.
     pub(super) fn hold_prefix(&self, bucket: &Bucket) -> String {
         self.key(bucket, "hold:")
+    }
+
+    /// Hash: who has the item's lock.
+    pub(super) fn lock(&self, item: &ItemId) -> String {
+        self.item_key(item, "lock")
+    }
+
+    /// String: the last fence that was given out with the item's lock.
+    pub(super) fn fence(&self, item: &ItemId) -> String {
+        self.item_key(item, "fence")
+    }
+
+    /// Hash: token → place of those who wait for the item's lock.
+    pub(super) fn waiting(&self, item: &ItemId) -> String {
+        self.item_key(item, "waiting")
+    }
+
+    /// Of an item as a whole, whatever its buckets; these share a slot of their own.
+    fn item_key(&self, item: &ItemId, what: &str) -> String {
+        format!("{}:{{{item}}}:{what}", self.namespace)
+    }
+
+    /// String: which store this Redis is. Of the deployment, not of a bucket.
+    pub(super) fn store(&self) -> String {
+        format!("{}:store", self.namespace)
     }
 
     fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
@@ -66,12 +102,17 @@ mod tests {
         let keys = Keys::new(&"shop-eu".parse().expect("a namespace"));
         let bucket = Bucket { item: "Flash_T.1".parse().expect("an item"), number: 0 };
         let request_id = "0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77".parse().expect("a request id");
+        assert_eq!(keys.store(), "shop-eu:store");
         assert_eq!(keys.sale(&bucket), "shop-eu:{Flash_T.1#0}:sale");
         assert_eq!(keys.buyers(&bucket), "shop-eu:{Flash_T.1#0}:buyers");
         assert_eq!(keys.held(&bucket), "shop-eu:{Flash_T.1#0}:held");
+        assert_eq!(keys.unseen(&bucket), "shop-eu:{Flash_T.1#0}:unseen");
         assert_eq!(
             keys.hold(&bucket, request_id),
             "shop-eu:{Flash_T.1#0}:hold:0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77"
         );
+        assert_eq!(keys.lock(&bucket.item), "shop-eu:{Flash_T.1}:lock");
+        assert_eq!(keys.fence(&bucket.item), "shop-eu:{Flash_T.1}:fence");
+        assert_eq!(keys.waiting(&bucket.item), "shop-eu:{Flash_T.1}:waiting");
     }
 }

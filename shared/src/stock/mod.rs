@@ -6,29 +6,55 @@
 mod claim_overdue;
 mod confirm;
 mod connection;
+mod correct;
 mod error;
 mod find_hold;
 mod find_holds;
+mod freeze;
 mod keys;
+mod lock;
+mod lock_lease;
+mod lock_scripts;
 mod next_look;
+mod read_holds;
+mod read_records;
 mod reply;
 mod reserve;
 mod restore;
+mod retire;
+mod scan_confirmed;
 mod script;
+mod server;
 mod snapshot;
+mod store;
+mod terms;
+mod totals;
 mod warm;
 
-pub use claim_overdue::Overdue;
+pub use claim_overdue::{Claimed, Overdue};
 pub use confirm::ConfirmReply;
+pub use correct::{CorrectReply, Correction, StampReply};
 pub use error::StockError;
 pub use find_hold::{FoundHold, HoldLookup};
 pub use find_holds::WatchedHold;
+pub use freeze::{Freeze, FreezeReply};
 pub use keys::Bucket;
+pub use lock::{LockError, LockRequest};
+pub use lock_lease::{ItemLock, LockLost};
+pub use lock_scripts::{LockHolder, LockStanding};
+pub use read_holds::HoldsPage;
 pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
-pub use snapshot::Snapshot;
-pub use warm::{BucketPlan, OrderRecord, WarmReply};
+pub use retire::RetireReply;
+pub use scan_confirmed::ConfirmedPage;
+pub use server::Server;
+pub use snapshot::{Incarnation, Snapshot};
+pub use store::BindReply;
+pub use terms::{Terms, TermsReply};
+pub use totals::TotalsPage;
+pub use warm::{BucketPlan, ForgetReply, OrderRecord, WarmReply};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use connection::Connection;
@@ -44,9 +70,11 @@ use crate::domain::Namespace;
 pub struct Stock {
     connection: Connection,
     keys: Keys,
-    scripts: &'static Scripts,
+    scripts: Arc<Scripts>,
     /// After how long an unfinished hold is looked at.
     first_look: Duration,
+    /// How many replicas must have an item lock before it counts.
+    replicas: u8,
 }
 
 impl Stock {
@@ -55,8 +83,9 @@ impl Stock {
         Ok(Self {
             connection: Connection::open(config)?,
             keys: Keys::new(namespace),
-            scripts: Scripts::get(),
+            scripts: Arc::new(Scripts::new(config.checks_incarnation)),
             first_look: config.first_look(),
+            replicas: config.replicas,
         })
     }
 
@@ -69,4 +98,9 @@ impl Stock {
             _ => Err(StockError::malformed("probe", &reply)),
         }
     }
+}
+
+/// An argument that may be missing.
+fn or_empty<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }

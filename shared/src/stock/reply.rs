@@ -27,6 +27,14 @@ impl<'a> Words<'a> {
         self.word()?.parse().map_err(|_| self.malformed())
     }
 
+    /// The next word, where `-` is nothing.
+    pub(super) fn optional<T: FromStr>(&mut self) -> Result<Option<T>, StockError> {
+        match self.word()? {
+            "-" => Ok(None),
+            word => word.parse().map(Some).map_err(|_| self.malformed()),
+        }
+    }
+
     /// The next two words: a hold's state and verdict, where `-` is no verdict.
     pub(super) fn standing(&mut self) -> Result<HoldStanding, StockError> {
         match (self.parse()?, self.word()?) {

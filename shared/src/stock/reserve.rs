@@ -6,6 +6,7 @@ use super::{Stock, StockError};
 use crate::domain::{
     BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
 };
+use crate::telemetry::metrics;
 
 /// How an item is laid out in Redis, as far as the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct ReserveRequest {
 pub enum Reserved {
     /// One reply for each request, in their order.
     Answered(Vec<ReserveReply>),
+    /// This server may have forgotten sales, and has not been compared with the ledger since.
+    NotReady,
     /// The caller's layout is old; nothing was looked at. Ask again with this one.
     Moved(Layout),
 }
@@ -49,6 +52,10 @@ pub enum ReserveReply {
 pub enum Refusal {
     KeyReused,
     NotWarm,
+    /// A correction is at work: ask again in a moment.
+    Frozen,
+    /// An operator has stopped the sale until further notice.
+    Paused,
     NotOpen,
     Ended,
     LimitReached,
@@ -82,7 +89,19 @@ impl Stock {
                 .arg(request.quantity);
         }
         let replies: Vec<String> = self.connection.run(call).await?;
-        read(bucket, requests, &replies)
+        let reserved = read(bucket, requests, &replies)?;
+        if let Reserved::Answered(replies) = &reserved {
+            metrics::reserved(&bucket.item, replies.iter().map(taken).sum());
+        }
+        Ok(reserved)
+    }
+}
+
+/// Units that a request took.
+fn taken(reply: &ReserveReply) -> u64 {
+    match reply {
+        ReserveReply::Held(reservation) => reservation.quantity.units(),
+        ReserveReply::Repeat { .. } | ReserveReply::Refused(_) => 0,
     }
 }
 
@@ -96,6 +115,7 @@ fn read(
     let mut head = Words::of("reserve", head);
     match head.word()? {
         "ok" => {}
+        "not_ready" => return Ok(Reserved::NotReady),
         "moved" => {
             return Ok(Reserved::Moved(Layout { epoch: head.parse()?, buckets: head.parse()? }));
         }
@@ -135,6 +155,8 @@ fn read_one(
         }
         "key_reused" => ReserveReply::Refused(Refusal::KeyReused),
         "not_warm" => ReserveReply::Refused(Refusal::NotWarm),
+        "frozen" => ReserveReply::Refused(Refusal::Frozen),
+        "paused" => ReserveReply::Refused(Refusal::Paused),
         "not_open" => ReserveReply::Refused(Refusal::NotOpen),
         "ended" => ReserveReply::Refused(Refusal::Ended),
         "limit_reached" => ReserveReply::Refused(Refusal::LimitReached),

@@ -5,6 +5,7 @@ use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
 use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
+use crate::telemetry::metrics;
 
 /// One hold whose stock may go back, and the ledger's word on its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,14 @@ impl Stock {
         }
         let replies: Vec<String> = self.connection.run(call).await?;
         one_each("restore", &replies, requests.len())?;
-        replies.iter().map(|reply| read(Words::of("restore", reply))).collect()
+        let replies = replies.iter().map(|reply| read(Words::of("restore", reply)));
+        let replies = replies.collect::<Result<Vec<_>, _>>()?;
+        let given_back = requests.iter().zip(&replies).map(|(one, reply)| match reply {
+            RestoreReply::Done => one.quantity.units(),
+            RestoreReply::Already | RestoreReply::Conflict { .. } | RestoreReply::Unseen => 0,
+        });
+        metrics::restored(&bucket.item, given_back.sum());
+        Ok(replies)
     }
 }
 

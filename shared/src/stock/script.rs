@@ -1,7 +1,5 @@
 //! The scripts of `lua/`, as this process sends them.
 
-use std::sync::OnceLock;
-
 use redis::{Script, ScriptInvocation};
 
 /// A script and the name that errors use for it.
@@ -18,16 +16,34 @@ pub(super) struct Call<'a> {
 
 /// Every script that services run.
 pub(super) struct Scripts {
+    pub(super) bind_store: Named,
     pub(super) claim_overdue: Named,
     pub(super) confirm: Named,
+    pub(super) correct: Named,
     pub(super) find_hold: Named,
     pub(super) find_holds: Named,
     pub(super) next_look: Named,
+    pub(super) forget_holds: Named,
+    pub(super) freeze: Named,
+    pub(super) lock_acquire: Named,
+    pub(super) lock_release: Named,
+    pub(super) lock_renew: Named,
+    pub(super) lock_show: Named,
     pub(super) open: Named,
     pub(super) probe: Named,
+    pub(super) read_holds: Named,
+    pub(super) read_records: Named,
+    pub(super) read_totals: Named,
     pub(super) reserve: Named,
     pub(super) restore: Named,
+    pub(super) retire: Named,
+    pub(super) scan_confirmed: Named,
+    pub(super) scan_totals: Named,
     pub(super) snapshot: Named,
+    pub(super) stamp: Named,
+    pub(super) store: Named,
+    pub(super) terms: Named,
+    pub(super) thaw: Named,
     pub(super) warm: Named,
     pub(super) warm_page: Named,
 }
@@ -42,23 +58,41 @@ macro_rules! source {
 const RECORD: &str = include_str!("../../../lua/record.lua");
 
 impl Scripts {
-    /// The scripts, prepared once per process.
-    pub(super) fn get() -> &'static Self {
-        static SCRIPTS: OnceLock<Scripts> = OnceLock::new();
-        SCRIPTS.get_or_init(|| Self {
+    /// The scripts, prepared once per window.
+    pub(super) fn new(checks_incarnation: bool) -> Self {
+        let named = |source| named(source, checks_incarnation);
+        Self {
+            bind_store: named(source!("bind_store")),
             claim_overdue: named(source!("claim_overdue")),
             confirm: named(source!("confirm")),
+            correct: named(source!("correct")),
             find_hold: named(source!("find_hold")),
             find_holds: named(source!("find_holds")),
             next_look: named(source!("next_look")),
+            forget_holds: named(source!("forget_holds")),
+            freeze: named(source!("freeze")),
+            lock_acquire: named(source!("lock_acquire")),
+            lock_release: named(source!("lock_release")),
+            lock_renew: named(source!("lock_renew")),
+            lock_show: named(source!("lock_show")),
             open: named(source!("open")),
             probe: named(source!("probe")),
+            read_holds: named(source!("read_holds")),
+            read_records: named(source!("read_records")),
+            read_totals: named(source!("read_totals")),
             reserve: named(source!("reserve")),
             restore: named(source!("restore")),
+            retire: named(source!("retire")),
+            scan_confirmed: named(source!("scan_confirmed")),
+            scan_totals: named(source!("scan_totals")),
             snapshot: named(source!("snapshot")),
+            stamp: named(source!("stamp")),
+            store: named(source!("store")),
+            terms: named(source!("terms")),
+            thaw: named(source!("thaw")),
             warm: named(source!("warm")),
             warm_page: named(source!("warm_page")),
-        })
+        }
     }
 }
 
@@ -81,7 +115,8 @@ impl Call<'_> {
 }
 
 /// Puts the shared functions behind the script's first line, which has to stay first.
-fn named((source, name): (&'static str, &'static str)) -> Named {
+fn named((source, name): (&'static str, &'static str), checks_incarnation: bool) -> Named {
     let (first, rest) = source.split_once('\n').unwrap_or((source, ""));
-    Named { name, script: Script::new(&format!("{first}\n{RECORD}\n{rest}")) }
+    let switch = format!("local CHECKS_INCARNATION = {checks_incarnation}");
+    Named { name, script: Script::new(&format!("{first}\n{switch}\n{RECORD}\n{rest}")) }
 }

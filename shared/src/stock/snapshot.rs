@@ -1,27 +1,73 @@
-//! `snapshot.lua`: reads one bucket of an item at one instant.
+//! `snapshot.lua`: reads the numbers of one bucket at one instant.
+
+use std::time::Duration;
+
+use uuid::Uuid;
 
 use super::keys::Bucket;
 use super::reply::Words;
 use super::{Stock, StockError};
+use crate::domain::{BucketStanding, BucketState, UnixMillis};
 
 /// A bucket at one instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub epoch: u64,
     pub buckets: u16,
-    /// False while a warm-up is still building it.
-    pub open: bool,
+    pub state: BucketState,
+    /// The server that was asked.
+    pub incarnation: Incarnation,
+    /// The server on which the bucket was last made to agree with the ledger.
+    pub stamped: Incarnation,
+    /// Of the ledger row whose terms it sells by.
+    pub version: u64,
+    /// The highest fencing number that it has seen.
+    pub fence: u64,
     pub available: u64,
+    /// Units that became final since the warm-up, and those that were final before it.
     pub confirmed_units: u64,
+    /// Units that went back since the warm-up.
+    pub restored_units: u64,
     /// Holds that are not settled.
     pub held: u64,
+    /// Orders that were confirmed without a hold since the last comparison.
+    pub unseen: u64,
+    /// For how long nothing can be reserved.
+    pub frozen: Duration,
+    /// The pause that an operator has ordered.
+    pub pause: Option<Uuid>,
+    /// When this was, by the clock of Redis.
+    pub at: UnixMillis,
+}
+
+/// Which server keeps a bucket: its replication id, which changes when it restarts or is promoted,
+/// and may then have forgotten what it answered before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incarnation(pub(super) String);
+
+impl Snapshot {
+    /// How the bucket stands.
+    pub fn standing(&self) -> BucketStanding {
+        BucketStanding {
+            epoch: self.epoch,
+            state: self.state,
+            is_stamped: self.stamped == self.incarnation,
+            held: self.held,
+            unseen: self.unseen,
+        }
+    }
 }
 
 impl Stock {
     /// Reads a bucket; `None` when the item is not in this Redis.
     pub async fn snapshot(&self, bucket: &Bucket) -> Result<Option<Snapshot>, StockError> {
-        let call =
-            self.scripts.snapshot.call().key(self.keys.sale(bucket)).key(self.keys.held(bucket));
+        let call = self
+            .scripts
+            .snapshot
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.held(bucket))
+            .key(self.keys.unseen(bucket));
         let reply: String = self.connection.run(call).await?;
         let mut words = Words::of("snapshot", &reply);
         Ok(match words.word()? {
@@ -29,10 +75,19 @@ impl Stock {
             "present" => Some(Snapshot {
                 epoch: words.parse()?,
                 buckets: words.parse()?,
-                open: words.word()? == "open",
+                state: words.parse()?,
+                incarnation: Incarnation(words.word()?.to_owned()),
+                stamped: Incarnation(words.word()?.to_owned()),
+                version: words.parse()?,
+                fence: words.parse()?,
                 available: words.parse()?,
                 confirmed_units: words.parse()?,
+                restored_units: words.parse()?,
                 held: words.parse()?,
+                unseen: words.parse()?,
+                frozen: Duration::from_millis(words.parse()?),
+                pause: words.optional()?,
+                at: UnixMillis(words.parse()?),
             }),
             _ => return Err(words.malformed()),
         })

@@ -1,10 +1,11 @@
-//! `warm.lua`, `warm_page.lua`, `open.lua`: builds a bucket from the ledger, then puts it on sale.
+//! `forget_holds.lua`, `warm.lua`, `warm_page.lua`, `open.lua`: builds a bucket from the ledger, then puts it on sale.
 
 use super::keys::Bucket;
 use super::reply::Words;
+use super::terms::Terms;
 use super::{Stock, StockError};
-use crate::config::limits::RECORD_RETENTION;
-use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict, Window};
+use crate::config::limits::{RECORD_RETENTION, SETTLE_BATCH};
+use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
 
 /// What a bucket is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,10 +14,7 @@ pub struct BucketPlan {
     pub buckets: u16,
     pub available: u64,
     pub confirmed_units: u64,
-    pub limit_per_buyer: Option<u64>,
-    pub window: Window,
-    /// Of the ledger row that was read.
-    pub version: u64,
+    pub terms: Terms,
 }
 
 /// One decided order, as the record that a repeat of its key finds.
@@ -40,11 +38,57 @@ pub enum WarmReply {
     Live { epoch: u64 },
     /// Another warm-up is at work under this epoch.
     Moved { epoch: u64 },
+    /// A later holder of the lock was here.
+    Stale { fence: u64 },
+    /// It cannot be opened: pages are missing, or the server has restarted since it was built.
+    Incomplete,
+}
+
+/// How forgetting went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForgetReply {
+    /// So many are left.
+    Forgotten { left: u64 },
+    /// The bucket sells under this epoch and keeps its holds.
+    Live { epoch: u64 },
 }
 
 impl Stock {
+    /// Lets up to [`SETTLE_BATCH`] holds expire of a bucket that is not live and about to be built
+    /// under this epoch. A settled record stays settled.
+    pub async fn forget_holds(
+        &self,
+        bucket: &Bucket,
+        epoch: u64,
+        fence: u64,
+    ) -> Result<ForgetReply, StockError> {
+        let call = self
+            .scripts
+            .forget_holds
+            .call()
+            .key(self.keys.sale(bucket))
+            .key(self.keys.held(bucket))
+            .key(self.keys.hold_prefix(bucket))
+            .arg(epoch)
+            .arg(SETTLE_BATCH)
+            .arg(RECORD_RETENTION.as_millis())
+            .arg(fence);
+        let reply: String = self.connection.run(call).await?;
+        let mut words = Words::of("forget_holds", &reply);
+        Ok(match words.word()? {
+            "forgotten" => ForgetReply::Forgotten { left: words.parse()? },
+            "live" => ForgetReply::Live { epoch: words.parse()? },
+            _ => return Err(words.malformed()),
+        })
+    }
+
     /// Begins to build a bucket: its stock is there, nothing can be bought.
-    pub async fn warm(&self, bucket: &Bucket, plan: &BucketPlan) -> Result<WarmReply, StockError> {
+    pub async fn warm(
+        &self,
+        bucket: &Bucket,
+        plan: &BucketPlan,
+        fence: u64,
+    ) -> Result<WarmReply, StockError> {
         let call = self
             .scripts
             .warm
@@ -52,23 +96,28 @@ impl Stock {
             .key(self.keys.sale(bucket))
             .key(self.keys.buyers(bucket))
             .key(self.keys.held(bucket))
+            .key(self.keys.unseen(bucket))
             .arg(plan.epoch)
             .arg(plan.buckets)
             .arg(plan.available)
             .arg(plan.confirmed_units)
-            .arg(plan.window.opens_at().0)
-            .arg(plan.window.closes_at().0)
-            .arg(plan.limit_per_buyer.map(|limit| limit.to_string()).unwrap_or_default())
-            .arg(plan.version);
+            .arg(plan.terms.window.opens_at().0)
+            .arg(plan.terms.window.closes_at().0)
+            .arg(super::or_empty(plan.terms.limit_per_buyer))
+            .arg(plan.terms.version)
+            .arg(super::or_empty(plan.terms.pause))
+            .arg(fence);
         read("warm", &self.connection.run::<String>(call).await?)
     }
 
-    /// Adds up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) decided orders.
+    /// Adds up to [`SETTLE_BATCH`] decided orders. The last page, which may be empty, completes the
+    /// bucket.
     pub async fn warm_page(
         &self,
         bucket: &Bucket,
         epoch: u64,
         orders: &[OrderRecord],
+        is_last: bool,
     ) -> Result<WarmReply, StockError> {
         let mut call = self
             .scripts
@@ -77,7 +126,8 @@ impl Stock {
             .key(self.keys.sale(bucket))
             .key(self.keys.buyers(bucket))
             .arg(epoch)
-            .arg(RECORD_RETENTION.as_millis());
+            .arg(RECORD_RETENTION.as_millis())
+            .arg(u8::from(is_last));
         for order in orders {
             let (state, verdict) = match &order.verdict {
                 Verdict::Confirmed(_) => (HoldState::Confirmed, String::new()),
@@ -105,9 +155,11 @@ impl Stock {
 fn read(script: &'static str, reply: &str) -> Result<WarmReply, StockError> {
     let mut words = Words::of(script, reply);
     Ok(match words.word()? {
-        "building" | "open" => WarmReply::Done,
+        "building" | "built" | "open" => WarmReply::Done,
         "live" => WarmReply::Live { epoch: words.parse()? },
         "moved" => WarmReply::Moved { epoch: words.parse()? },
+        "stale" => WarmReply::Stale { fence: words.parse()? },
+        "unfinished" | "other" => WarmReply::Incomplete,
         _ => return Err(words.malformed()),
     })
 }

@@ -1,4 +1,12 @@
-//! Logs. They go to standard error, so that results on standard output stay clean.
+//! Logs, which go to standard error, so that results on standard output stay clean; and numbers, which
+//! whoever asks for `/metrics` gets to see.
+
+mod exposition;
+mod metric;
+pub mod metrics;
+
+pub use exposition::{CannotExpose, expose, metrics_page};
+pub use metric::{Kind, Metric, Row};
 
 use std::io::IsTerminal;
 

@@ -3,6 +3,7 @@
 mod devstack;
 mod eventually;
 mod ledger;
+mod metrics;
 mod queue;
 mod schema;
 mod scratch;

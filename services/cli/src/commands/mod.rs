@@ -6,17 +6,20 @@ pub(crate) mod demo;
 pub(crate) mod dlq;
 pub(crate) mod explain;
 pub(crate) mod item;
+mod lock;
 mod migrate;
+pub(crate) mod reconcile;
 mod services;
 #[cfg(feature = "devstack")]
 pub(crate) mod stack;
+mod store;
 mod warm;
 
 use std::process::ExitCode;
 
 use shared::config::Config;
 
-use crate::args::{Command, ItemCommand};
+use crate::args::{Command, ItemCommand, LockCommand, StoreCommand};
 
 /// Runs a command.
 pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<ExitCode> {
@@ -33,6 +36,13 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Warm(warm) => warm::run(&config, warm).await?,
         Command::Dlq(command) => return dlq::run(&config, command).await,
         Command::Explain(args) => return explain::run(&config, args).await,
+        Command::Lock(LockCommand::Show(show)) => lock::show(&config, show).await?,
+        Command::Item(ItemCommand::AddStock(args)) => item::add_stock(&config, args).await?,
+        Command::Item(ItemCommand::Pause(args)) => item::pause(&config, args).await?,
+        Command::Item(ItemCommand::Resume(args)) => item::resume(&config, args).await?,
+        Command::Item(ItemCommand::End(args)) => item::end(&config, args).await?,
+        Command::Reconcile(args) => return reconcile::run(&config, args).await,
+        Command::Store(StoreCommand::Show(output)) => store::show(&config, output).await?,
         Command::Config(args) => config::run(&config, args)?,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,

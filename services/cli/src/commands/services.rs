@@ -4,6 +4,7 @@ use anyhow::Context;
 use shared::config::Config;
 use shared::config::limits::SHUTDOWN_GRACE;
 use shared::shutdown::Shutdown;
+use shared::telemetry::expose;
 use tokio::task::JoinSet;
 
 /// What can be run.
@@ -33,6 +34,7 @@ impl Service {
 /// Runs services side by side. When one cannot go on, the others stop in good order.
 pub(crate) async fn run(config: &Config, services: &[Service]) -> anyhow::Result<()> {
     crate::open_files::raise_limit();
+    expose(&config.metrics).await?;
     let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
     let mut running = JoinSet::new();
     for service in services.iter().copied() {

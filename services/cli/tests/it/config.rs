@@ -93,6 +93,7 @@ fn every_command_explains_itself() {
         &["dlq", "export", "--help"],
         &["dlq", "import", "--help"],
         &["explain", "--help"],
+        &["lock", "show", "--help"],
         &["config", "--help"],
         &["demo", "--help"],
         &["stack", "exec", "--help"],

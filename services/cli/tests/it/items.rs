@@ -36,7 +36,7 @@ async fn a_warm_item_keeps_its_terms() {
     assert!(run(lastunit(&config).args(["warm", "hat"])).status.success());
     let output = run(lastunit(&config).args(["item", "put", "hat", "--total", "6"]));
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("hat is warmed up"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("lastunit item add-stock"), "{}", stderr(&output));
     let shown = json(lastunit(&config).args(["item", "show", "hat", "--json"]));
     assert_eq!(shown["total"], 5);
 }

@@ -7,4 +7,6 @@ mod dlq;
 mod dlq_bytes;
 mod explain;
 mod items;
+mod locks;
+mod refusals;
 mod services;

@@ -203,3 +203,33 @@ async fn an_address_that_is_taken_is_an_error_that_names_it() {
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(log.contains(&address) && log.contains("http.listen"), "{log}");
 }
+
+#[tokio::test]
+async fn a_service_without_http_shows_its_metrics_where_it_is_told_to() {
+    let World { config } = World::new().await;
+    let address = free_address();
+    let listen = ("LASTUNIT_METRICS_LISTEN", address.to_string());
+    for service in ["consumer", "compensator", "reconciler"] {
+        let process =
+            Service::start(lastunit(&config).arg(service).env(listen.0, listen.1.as_str()));
+        let mut client = Client::new(address);
+        until_status(&mut client, "/metrics", StatusCode::OK).await;
+        let page = client.get("/metrics").await.expect("an answer");
+        let page = String::from_utf8_lossy(&page.body).into_owned();
+        assert!(page.contains("# TYPE lastunit_dead_letters_total counter"), "{service}: {page}");
+        process.terminate();
+        let (status, log) = process.wait();
+        assert!(status.success(), "{service}: {status}: {log}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_for_metrics_that_is_taken_is_an_error_that_names_it() {
+    let World { config } = World::new().await;
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = run(lastunit(&config).arg("consumer").env("LASTUNIT_METRICS_LISTEN", &address));
+    assert_eq!(output.status.code(), Some(1));
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(log.contains(&address) && log.contains("metrics.listen"), "{log}");
+}

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use shared::domain::{IdempotencyKey, ItemId, OrderState, Quantity, RequestId};
 use shared::stock::Refusal;
+use shared::telemetry::metrics;
 
 use super::input::KEY;
 use super::problem::{Code, Problem};
@@ -54,19 +55,24 @@ impl OrderBody {
 
 /// The response to a purchase request.
 pub(super) fn respond(item: &ItemId, key: &IdempotencyKey, answer: Answer) -> Response {
-    let mut response = match answer {
+    let answered = match answer {
         Answer::Accepted { reservation, replayed } => {
             let mut body = OrderBody::of(reservation.request_id, item, reservation.quantity, None);
             body.reserved_at = Some(reservation.reserved_at.to_string());
-            order(StatusCode::ACCEPTED, body, replayed)
+            let code = if replayed { "replayed" } else { "reserved" };
+            Ok((code, order(StatusCode::ACCEPTED, body, replayed)))
         }
         Answer::Decided { request_id, quantity, state } => {
-            order(StatusCode::OK, OrderBody::of(request_id, item, quantity, Some(&state)), true)
+            let body = OrderBody::of(request_id, item, quantity, Some(&state));
+            Ok(("decided", order(StatusCode::OK, body, true)))
         }
-        Answer::UnknownItem => unknown_item(item).into_response(),
-        Answer::Refused(refusal) => refused(item, refusal).into_response(),
-        Answer::Unavailable(unavailable) => not_now(unavailable).into_response(),
+        Answer::UnknownItem => Err(unknown_item(item)),
+        Answer::Refused(refusal) => Err(refused(item, refusal)),
+        Answer::Unavailable(unavailable) => Err(not_now(unavailable)),
     };
+    let (code, mut response) =
+        answered.unwrap_or_else(|problem| (problem.code(), problem.into_response()));
+    metrics::purchase_answered(code);
     if let Ok(key) = HeaderValue::from_str(key.as_str()) {
         response.headers_mut().insert(KEY, key);
     }
@@ -101,6 +107,14 @@ fn refused(item: &ItemId, refusal: Refusal) -> Problem {
             Code::NotWarm,
             format!("{item} is not warmed up yet; try the same key again"),
         ),
+        Refusal::Frozen => Problem::new(
+            Code::Frozen,
+            format!("{item} is being corrected, nothing was taken; try the same key again"),
+        ),
+        Refusal::Paused => Problem::new(
+            Code::Paused,
+            format!("the sale of {item} is paused, nothing was taken; try the same key later"),
+        ),
         Refusal::NotOpen => Problem::new(Code::NotOpen, format!("{item} is not on sale yet")),
         Refusal::Ended => Problem::new(Code::Ended, format!("the sale of {item} is over")),
         Refusal::LimitReached => Problem::new(
@@ -121,6 +135,10 @@ fn not_now(unavailable: Unavailable) -> Problem {
             Code::NotReady,
             "Redis cannot be reached or is full, nothing was taken; try the same key again",
         ),
+        Unavailable::NotCompared => Problem::new(
+            Code::NotReady,
+            "Redis has restarted and is being compared with the ledger, nothing was taken; try the same key again",
+        ),
         Unavailable::Broker => Problem::new(
             Code::BrokerUnavailable,
             "RabbitMQ does not take orders right now; try the same key again",
@@ -138,5 +156,8 @@ fn not_now(unavailable: Unavailable) -> Problem {
 }
 
 pub(super) fn catalog_not_read() -> Problem {
-    Problem::new(Code::NotReady, "the ledger could not be reached yet to read what is on sale")
+    Problem::new(
+        Code::NotReady,
+        "it is not known yet what is on sale: this ingress still waits for its backends",
+    )
 }

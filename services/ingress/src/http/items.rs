@@ -19,7 +19,7 @@ use crate::catalog::Entry;
 #[derive(Serialize)]
 struct ItemBody {
     item: String,
-    /// `not_open`, `open` or `ended`, by the clock of this process.
+    /// `not_open`, `open`, `paused` or `ended`, by the clock of this process.
     status: &'static str,
     opens_at: String,
     closes_at: String,
@@ -33,18 +33,21 @@ pub(super) async fn show(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Problem> {
     let item = input::item(path)?;
-    let sale = match ingress.catalog.find(&item) {
-        Entry::Item { item, .. } => item.sale.clone(),
+    let found = match ingress.catalog.find(&item) {
+        Entry::Item { item, .. } => item,
         Entry::Unknown => return Err(unknown_item(&item)),
         Entry::NotRead => return Err(catalog_not_read()),
     };
+    let sale = &found.sale;
     let now = UnixMillis::from(SystemTime::now());
     let status = if now < sale.window.opens_at() {
         "not_open"
-    } else if now < sale.window.closes_at() {
-        "open"
-    } else {
+    } else if now >= sale.window.closes_at() {
         "ended"
+    } else if found.pause.is_some() {
+        "paused"
+    } else {
+        "open"
     };
     let body = ItemBody {
         item: item.to_string(),

@@ -14,6 +14,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::Uri;
 use axum::routing::{get, post};
 use shared::config::limits::BODY_BYTES;
+use shared::telemetry::metrics_page;
 
 use self::problem::{Code, Problem};
 use crate::Ingress;
@@ -23,6 +24,7 @@ pub(crate) fn router(ingress: Arc<Ingress>) -> Router {
         .route("/v1/items/{item}", get(items::show))
         .route("/v1/items/{item}/orders", post(orders::buy))
         .route("/v1/items/{item}/orders/{request_id}", get(orders::show))
+        .route("/metrics", get(metrics_page))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .method_not_allowed_fallback(|| async {

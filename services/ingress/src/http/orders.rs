@@ -9,6 +9,8 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
+use shared::telemetry::metrics;
+
 use super::answer::{OrderBody, respond};
 use super::input;
 use super::problem::{Code, Problem};
@@ -18,6 +20,16 @@ use crate::purchase::Purchase;
 
 pub(super) async fn buy(
     State(ingress): State<Arc<Ingress>>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    let answered = answer(ingress, path, headers, body).await;
+    answered.inspect_err(|problem| metrics::purchase_answered(problem.code()))
+}
+
+async fn answer(
+    ingress: Arc<Ingress>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,

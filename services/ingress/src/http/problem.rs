@@ -13,6 +13,7 @@ pub(super) enum Code {
     BodyTooLarge,
     BrokerUnavailable,
     Ended,
+    Frozen,
     InternalError,
     InvalidBody,
     InvalidBuyer,
@@ -28,6 +29,7 @@ pub(super) enum Code {
     NotReady,
     NotWarm,
     Overloaded,
+    Paused,
     SoldOut,
     Unauthenticated,
     UnknownItem,
@@ -70,6 +72,9 @@ impl Code {
                 "Orders cannot be passed on right now",
             ),
             Self::Ended => (StatusCode::GONE, "ended", "The sale is over"),
+            Self::Frozen => {
+                (StatusCode::SERVICE_UNAVAILABLE, "frozen", "The sale stands still for a moment")
+            }
             Self::InternalError => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "Something went wrong here")
             }
@@ -105,6 +110,7 @@ impl Code {
             Self::Overloaded => {
                 (StatusCode::SERVICE_UNAVAILABLE, "overloaded", "Too many purchases at once")
             }
+            Self::Paused => (StatusCode::SERVICE_UNAVAILABLE, "paused", "The sale is paused"),
             Self::SoldOut => (StatusCode::CONFLICT, "sold_out", "Sold out"),
             Self::Unauthenticated => {
                 (StatusCode::UNAUTHORIZED, "unauthenticated", "Who buys is not known")
@@ -124,6 +130,11 @@ impl Code {
 }
 
 impl Problem {
+    /// Its stable name.
+    pub(super) fn code(&self) -> &'static str {
+        self.code.row().1
+    }
+
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), field: None }
     }

@@ -1,4 +1,5 @@
-//! `trial`: a service or an operator with crash points, or the soak. Never shipped.
+//! `trial`: a service or an operator with crash points, the holder of a lock, or the soak. Never
+//! shipped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,9 +8,11 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use shared::config::{Sources, load};
+use shared::domain::ItemId;
 use shared::ledger::LetterFilter;
 use shared::shutdown::Shutdown;
 use trials::desk::Desk;
+use trials::holder;
 use trials::line::Service;
 use trials::soak::{Soak, Soaked, usual_dir};
 
@@ -29,6 +32,8 @@ enum Args {
         #[arg(long, default_value_t = 100_000)]
         letters: u64,
     },
+    /// Take an item's lock, and tell everybody who connects whether it still has it
+    HoldLock(HoldLockArgs),
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -55,6 +60,13 @@ enum ServiceName {
 enum Verb {
     Replay,
     Discard,
+}
+
+#[derive(Debug, clap::Args)]
+struct HoldLockArgs {
+    item: ItemId,
+    #[arg(long, value_name = "MILLISECONDS")]
+    lease_ms: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -97,6 +109,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             runtime.block_on(trials::letters_bench::letters_bench(letters));
             Ok(ExitCode::SUCCESS)
         }
+        Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.
@@ -111,6 +124,7 @@ async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
     if let Some(first_look_ms) = args.first_look_ms {
         config.redis.first_look_ms = first_look_ms;
     }
+    shared::telemetry::expose(&config.metrics).await?;
     let service = match args.service {
         ServiceName::Ingress => Service::Ingress,
         ServiceName::Consumer => Service::Consumer,
@@ -130,6 +144,14 @@ async fn letters(verb: Verb) -> anyhow::Result<ExitCode> {
         Verb::Replay => drop(desk.replay(&everything).await),
         Verb::Discard => drop(desk.discard(&everything, "trial").await),
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn hold_lock(args: HoldLockArgs) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let config = load(Sources { environment, ..Sources::default() })?;
+    shared::telemetry::init(&config.log)?;
+    holder::hold(&config, &args.item, Duration::from_millis(args.lease_ms.into())).await?;
     Ok(ExitCode::SUCCESS)
 }
 

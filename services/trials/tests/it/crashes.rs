@@ -71,8 +71,8 @@ async fn dies_at(service: Service, point: &str) {
         }
     }
     line.until_settled(&shoes.item).await;
-    let mut books = line.books(&shoes.item).await;
-    books.redis_available = books.redis_available.map(|units| units - SOLD_ELSEWHERE);
+    line.reconcile(&shoes.item).await;
+    let books = line.books(&shoes.item).await;
     assert_eq!(broken_laws(&books), [], "{service:?} died at {point}: {books:?}");
     victim.does(|victim| victim.stop()).await;
     line.stop_all().await;

@@ -1,5 +1,6 @@
 //! The product as its buyers and operators meet it, on real backends, theme by theme.
 
+mod admission;
 mod broker_trouble;
 mod crashes;
 mod damages;
@@ -11,9 +12,11 @@ mod letters;
 mod letters_cut_short;
 mod letters_discarded;
 mod limits;
+mod locks;
 mod long_outages;
 mod lost_replies;
 mod messages;
+mod numbers;
 mod orders;
 mod outages;
 mod overdue;

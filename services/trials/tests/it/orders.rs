@@ -118,6 +118,7 @@ async fn a_redis_that_lost_everything_is_rebuilt_with_limits_and_old_keys() {
     // The same deployment on a Redis that knows nothing.
     let empty = own_redis();
     line.move_to_redis(&empty.backend.url());
+    line.forget_store().await;
     let address = line.ingress().await;
     let mut ann = Buyer::new(address, "ann");
 
@@ -128,6 +129,10 @@ async fn a_redis_that_lost_everything_is_rebuilt_with_limits_and_old_keys() {
     ann.buy("shoe", "key-1", 2).await.assert_problem(503, "not_warm", None);
     ann.buy("shoe", "key-2", 1).await.assert_problem(503, "not_warm", None);
 
+    // A command alone does not put another Redis in the place of the lost one.
+    let alone = reconciler::bind_first(&line.config, &line.ledger, &line.stock).await;
+    assert!(matches!(alone, Err(reconciler::NotBound::Lost { .. })), "{alone:?}");
+    line.start(Service::Reconciler);
     line.warm(shoe).await;
     let again = ann.buy("shoe", "key-1", 2).await;
     assert_eq!((again.status, again.text("status")), (200, "confirmed"), "{again:?}");

@@ -16,6 +16,9 @@ use trials::until::{until, within};
 /// How soon after its return a backend must be in use again.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
 
+/// The same for a Redis that has restarted: first it is compared with the ledger.
+const COMPARED_WITHIN: Duration = Duration::from_secs(60);
+
 /// Waits until purchases are told that this backend is away.
 async fn until_told(buyer: &mut Buyer, key: &str, backend: &str) {
     within(BACK_WITHIN, &format!("told that {backend} is away"), async || {
@@ -30,17 +33,30 @@ async fn until_told(buyer: &mut Buyer, key: &str, backend: &str) {
     .await;
 }
 
+/// Waits until an ingress that has never sold says that it waits for this backend and for no other.
+async fn until_waiting(buyer: &mut Buyer, backend: &str, others: &[&str]) {
+    within(BACK_WITHIN, &format!("waiting for {backend}"), async || {
+        let refused = buyer.buy("shoe", "key-1", 1).await;
+        refused.assert_problem(503, "not_ready", None);
+        let ready = buyer.get("/readyz").await;
+        let waiting = ready.body["checks"]["catalog"].as_str().unwrap_or_default();
+        let only = waiting.contains(backend) && !others.iter().any(|other| waiting.contains(other));
+        only.then_some(())
+    })
+    .await;
+}
+
 /// Waits until purchases are accepted.
-async fn until_sold(buyer: &mut Buyer, key: &str) -> Answer {
-    within(BACK_WITHIN, "sold again", async || {
+async fn until_sold(bound: Duration, buyer: &mut Buyer, key: &str) -> Answer {
+    within(bound, "sold again", async || {
         Some(buyer.buy("shoe", key, 1).await).filter(Answer::is_accepted)
     })
     .await
 }
 
 /// Waits until a purchase is accepted, and then until it is an order: everybody is at work again.
-async fn until_decided(buyer: &mut Buyer, key: &str) {
-    let accepted = until_sold(buyer, key).await;
+async fn until_decided(bound: Duration, buyer: &mut Buyer, key: &str) {
+    let accepted = until_sold(bound, buyer, key).await;
     assert_eq!(buyer.final_state(&accepted).await, "confirmed", "{key}");
 }
 
@@ -60,6 +76,7 @@ async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
     let address = line.start_ingress(line.config.clone());
     line.start(Service::Consumer);
     line.start(Service::Compensator);
+    line.start(Service::Reconciler);
     let mut ann = Buyer::new(address, "ann");
     until("ingress is alive", async || {
         ann.client.get("/healthz").await.ok().filter(|answer| answer.status == 200)
@@ -71,14 +88,14 @@ async fn services_that_start_without_backends_sell_as_soon_as_these_come_up() {
         assert_ne!(ready.body["checks"][check], "ok", "{ready:?}");
     }
 
-    until_told(&mut ann, "key-1", "ledger").await;
+    until_waiting(&mut ann, "cannot reach the ledger", &[]).await;
     block_in_place(|| postgres.restart().expect("PostgreSQL"));
+    until_waiting(&mut ann, "cannot reach Redis", &["ledger"]).await;
+    block_in_place(|| redis.restart().expect("Redis"));
     until_told(&mut ann, "key-1", "RabbitMQ").await;
     block_in_place(|| rabbitmq.restart().expect("RabbitMQ"));
-    until_told(&mut ann, "key-1", "Redis").await;
-    block_in_place(|| redis.restart().expect("Redis"));
 
-    let accepted = until_sold(&mut ann, "key-1").await;
+    let accepted = until_sold(COMPARED_WITHIN, &mut ann, "key-1").await;
     assert_eq!(ann.final_state(&accepted).await, "confirmed");
     let books = line.assert_law(&sale.item).await;
     assert_eq!((books.confirmed_units, books.redis_available), (1, Some(9)));
@@ -169,23 +186,24 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
     line.start(Service::Consumer);
     line.start(Service::Consumer);
     line.start(Service::Compensator);
+    line.start(Service::Reconciler);
     for accepted in &waiting {
         assert_eq!(ann.final_state(accepted).await, "confirmed");
     }
-    until_decided(&mut ann, "rabbitmq").await;
+    until_decided(BACK_WITHIN, &mut ann, "rabbitmq").await;
 
     let crowd = Crowd::begin(address);
     crowd.until_more().await;
     block_in_place(|| rabbitmq.kill().expect("killed"));
     until_told(&mut ann, "rabbitmq-again", "RabbitMQ").await;
     block_in_place(|| rabbitmq.restart().expect("RabbitMQ"));
-    until_decided(&mut ann, "rabbitmq-again").await;
+    until_decided(BACK_WITHIN, &mut ann, "rabbitmq-again").await;
     crowd.until_more().await;
 
     block_in_place(|| redis.kill().expect("killed"));
     until_told(&mut ann, "redis", "Redis").await;
     block_in_place(|| redis.restart().expect("Redis"));
-    until_decided(&mut ann, "redis").await;
+    until_decided(COMPARED_WITHIN, &mut ann, "redis").await;
     crowd.until_more().await;
 
     // Nothing on the purchase path touches the ledger.
@@ -220,7 +238,7 @@ async fn each_backend_may_die_in_mid_sale_and_nothing_accepted_is_lost() {
         postgres.restart().expect("PostgreSQL");
         rabbitmq.restart().expect("RabbitMQ");
     });
-    until_decided(&mut ann, "power-cut").await;
+    until_decided(COMPARED_WITHIN, &mut ann, "power-cut").await;
     crowd.until_more().await;
 
     let by_the_crowd = crowd.end(address).await;

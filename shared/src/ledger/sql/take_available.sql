@@ -1,6 +1,7 @@
 -- The conditional update: anything but one row for each item means that somebody broke the row lock.
 UPDATE items
 SET available = items.available - decided.units,
+    decided_at = now(),
     decided_until = greatest(items.decided_until, decided.reserved_at),
     -- Counts changes of what is on sale, not of the mark.
     version = items.version + CASE WHEN decided.units > 0 THEN 1 ELSE 0 END

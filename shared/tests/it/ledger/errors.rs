@@ -29,7 +29,7 @@ async fn a_ledger_that_nobody_listens_for_is_unreachable_by_its_address() {
         ledger.environment(),
         ledger.find_item(&item),
         ledger.commit(&one),
-        ledger.begin_warm(&item),
+        ledger.begin_warm(&item, 1, 0),
         ledger.put_item(&sale),
         ledger.migrate(),
     );

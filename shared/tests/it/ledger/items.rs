@@ -31,17 +31,25 @@ async fn a_sale_can_be_put_again_and_changed_until_it_is_warm() {
     }
     assert_eq!(books.item("shoe").await.version, item.version + 3);
 
-    books.ledger.begin_warm(&item_id("shoe")).await.expect("an answer");
+    books.begin_warm("shoe").await;
     let warm = books.item("shoe").await;
     assert_eq!(put(&changes[2]).await, PutOutcome::Unchanged);
-    assert_eq!(put(&changes[0]).await, PutOutcome::AlreadyWarm(warm.clone()));
-    assert_eq!(books.item("shoe").await, warm, "Redis sells by these terms");
+    for fixed in [&changes[0], &sale("shoe", 8, None)] {
+        let fixed = Sale { window: warm.sale.window, ..fixed.clone() };
+        assert_eq!(put(&fixed).await, PutOutcome::AlreadyWarm(warm.clone()));
+    }
+    assert_eq!(books.item("shoe").await, warm, "buyers count on them");
+    let longer = Window::new(OPENS_AT, OPENS_AT.plus(Duration::from_secs(120)));
+    let longer = Sale { window: longer.expect("a window"), ..warm.sale.clone() };
+    assert_eq!(put(&longer).await, PutOutcome::Changed);
+    let changed = books.item("shoe").await;
+    assert_eq!((changed.sale, changed.available), (longer, warm.available));
 }
 
 #[tokio::test]
 async fn putting_a_sale_again_after_some_were_sold_gives_nothing_back() {
     let books = Books::selling(9, None).await;
-    books.ledger.begin_warm(&item_id("shoe")).await.expect("an answer");
+    books.begin_warm("shoe").await;
     let sold = reservation("shoe", "ann", "1", 2);
     assert_eq!(books.commit_one(&sold).await, confirmed(&sold));
     let put = books.ledger.put_item(&sale("shoe", 9, None)).await;
@@ -105,13 +113,12 @@ async fn the_catalog_shows_what_changed_since_it_was_read() {
     assert_eq!(names(&nothing), [""; 0]);
 
     let before = books.ledger.catalog(None).await.expect("an answer").read_at;
-    let warmed =
-        books.ledger.begin_warm(&item_id("shoe")).await.expect("an answer").expect("there");
+    let epoch = books.begin_warm("shoe").await;
     // Everything else changed more than 30 s before this point of view.
     let since = before + chrono::TimeDelta::seconds(30);
     let changed = books.ledger.catalog(Some(since)).await.expect("an answer");
     assert_eq!(names(&changed), ["shoe"], "the epoch is one of its terms");
-    assert_eq!(changed.items[0].epoch, warmed.item.epoch);
+    assert_eq!(changed.items[0].epoch, epoch);
 
     let sold = reservation("shoe", "ann", "1", 1);
     let since = books.ledger.catalog(None).await.expect("an answer").read_at

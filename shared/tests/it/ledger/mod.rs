@@ -5,9 +5,11 @@ mod commit;
 mod contest;
 mod errors;
 mod expire;
+mod fence;
 mod items;
 mod letters;
 mod migrate;
+mod store;
 mod warm;
 
 use std::time::Duration;
@@ -47,6 +49,12 @@ impl Books {
     async fn put(&self, item: &str, total: u64, limit: Option<u64>) {
         let outcome = self.ledger.put_item(&sale(item, total, limit)).await;
         assert_eq!(outcome.expect("an answer"), PutOutcome::Created);
+    }
+
+    /// Raises the epoch, as the holder of no lock in particular.
+    async fn begin_warm(&self, item: &str) -> u64 {
+        let begun = self.ledger.begin_warm(&item_id(item), 0, 0).await;
+        begun.expect("an answer").expect("an item")
     }
 
     async fn commit(&self, reservations: &[Reservation]) -> Vec<Decision> {

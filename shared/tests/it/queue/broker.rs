@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use shared::config;
 use shared::config::limits::PUBLISH_DEADLINE;
 use shared::devstack::{RabbitMq, RabbitMqRecipe};
 use shared::queue::{PublishOutcome, Queue, Route};
@@ -38,6 +39,7 @@ async fn a_broker_may_lose_queues_be_killed_or_run_out_of_memory() {
     a_consumer_of_a_deleted_queue_subscribes_again(&mut broker).await;
     a_consumption_that_the_broker_forgets_begins_again(&mut broker).await;
     a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(&broker).await;
+    a_queue_with_other_properties_is_refused_by_its_name(&mut broker).await;
     a_silent_broker_answers_nobody_and_everybody_is_told_in_time(&mut broker).await;
     what_was_confirmed_survives_a_kill_and_both_sides_come_back(&mut broker).await;
     a_memory_alarm_blocks_publishing_and_nothing_else(&mut broker).await;
@@ -153,6 +155,29 @@ async fn a_consumer_that_is_refused_a_queue_comes_back_ever_more_slowly(broker: 
     assert!(came.is_err(), "there is no such queue");
     let attempts = connections() - before;
     assert!((2..=10).contains(&attempts), "{attempts} attempts in 2 s");
+}
+
+async fn a_queue_with_other_properties_is_refused_by_its_name(broker: &mut Broker) {
+    let line = Line::at(&broker.backend().url());
+    let declare = || shared::queue::declare(&line.config, &line.namespace, "test");
+    declare().await.expect("nothing is there");
+    declare().await.expect("the same is there");
+    let queue = line.queue(ORDERS_QUEUE);
+    ctl(broker, &["delete_queue", &queue]).await;
+    let classic = format!(
+        "rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"{queue}\">>), true, false, [],
+                                 none, <<\"trial\">>)."
+    );
+    ctl(broker, &["eval", &classic]).await;
+    let error = declare().await.expect_err("a classic queue of this name is there");
+    let (what, difference) = error.refusal().expect("it never passes");
+    assert_eq!(what, format!("the queue {queue}"));
+    assert!(difference.contains("inequivalent arg"), "{difference}");
+
+    let nowhere =
+        config::RabbitMq { url: "amqp://127.0.0.1:1".parse().expect("a URL"), ..line.config };
+    let away = shared::queue::declare(&nowhere, &line.namespace, "test").await;
+    assert_eq!(away.expect_err("nobody listens").refusal(), None, "it may pass");
 }
 
 async fn a_silent_broker_answers_nobody_and_everybody_is_told_in_time(broker: &mut Broker) {

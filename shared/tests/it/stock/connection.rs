@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shared::devstack::RedisRecipe;
-use shared::stock::StockError;
+use shared::stock::{Reserved, StockError};
 
 use super::{Shop, plan, purchase, raw};
 use crate::eventually::eventually;
@@ -50,7 +50,10 @@ async fn calls_fail_fast_while_redis_is_away_and_work_again_soon_after_its_retur
 
     redis.restart().await;
     works_again(&shop).await;
-    // Its scripts went with the process, its data did not.
+    // Its scripts went with the process, its data did not; but that has to be shown first.
+    let reply = shop.stock.reserve(&shop.bucket, shop.layout, std::slice::from_ref(&request)).await;
+    assert_eq!(reply.expect("an answer"), Reserved::NotReady);
+    shop.stamp().await;
     assert_eq!(shop.hold(&request).await, reservation);
     assert_eq!(shop.numbers().await, (7, 0, 1));
 }
@@ -110,7 +113,9 @@ async fn a_redis_that_stays_silent_leaves_an_unknown_outcome_that_asking_again_c
 async fn a_wrong_password_is_told_and_no_secret_with_it() {
     let redis = Private::<RedisRecipe>::start().await;
     let url = format!("redis://:wrong-hush@127.0.0.1:{}/0", redis.backend().port());
-    let redis = shared::config::Redis { url: url.parse().expect("a URL"), first_look_ms: 30_000 };
+    let url = url.parse().expect("a URL");
+    let redis =
+        shared::config::Redis { url, first_look_ms: 30_000, checks_incarnation: true, replicas: 0 };
     let shop = Shop::at(&redis, &"private".parse().expect("a namespace"));
     let told = || async {
         let error = shop.stock.probe().await.expect_err("no entry").to_string();

@@ -74,7 +74,7 @@ async fn a_hold_never_expires_and_a_settled_record_outlives_its_sale_by_a_day() 
     let shop = Shop::on(&redis);
     let closes_at = now().plus(HOUR);
     let window = window(super::UnixMillis(now().0 - 1), closes_at);
-    shop.open(&super::BucketPlan { window, ..plan(1, 9, None) }).await;
+    shop.open(&super::plan_within(window, plan(1, 9, None))).await;
     let (sold, lost) =
         (shop.hold(&purchase("ann", "1", 1)).await, shop.hold(&purchase("bob", "1", 2)).await);
     let tombstone = super::unseen(&purchase("eve", "1", 1));

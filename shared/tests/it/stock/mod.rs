@@ -1,11 +1,14 @@
 //! The stock room on a real Redis. Everything is seen through its own verbs.
 
 mod connection;
+mod correct;
 mod full;
+mod lock;
 mod look_up;
 mod raw;
 mod reserve;
 mod settle;
+mod store;
 mod transitions;
 mod walk;
 mod warm;
@@ -21,7 +24,7 @@ use shared::domain::{
 };
 use shared::stock::{
     Bucket, BucketPlan, ConfirmReply, HoldLookup, Layout, Refusal, ReserveReply, ReserveRequest,
-    Reserved, RestoreReply, RestoreRequest, Snapshot, Stock, WarmReply,
+    Reserved, RestoreReply, RestoreRequest, Snapshot, StampReply, Stock, Terms, WarmReply,
 };
 
 use crate::scratch::Private;
@@ -56,6 +59,8 @@ impl Shop {
         let redis = config::Redis {
             url: private.backend().url().parse().expect("a URL"),
             first_look_ms: 30_000,
+            checks_incarnation: true,
+            replicas: 0,
         };
         Self::at(&redis, &"private".parse().expect("a namespace"))
     }
@@ -69,17 +74,20 @@ impl Shop {
     /// Warms up without any decided orders.
     async fn open(&self, plan: &BucketPlan) {
         assert_eq!(self.warm(plan).await, WarmReply::Done);
+        let built = self.stock.warm_page(&self.bucket, plan.epoch, &[], true).await;
+        assert_eq!(built.expect("an answer"), WarmReply::Done);
         let opened = self.stock.open(&self.bucket, plan.epoch).await;
         assert_eq!(opened.expect("an answer"), WarmReply::Done);
     }
 
     async fn warm(&self, plan: &BucketPlan) -> WarmReply {
-        self.stock.warm(&self.bucket, plan).await.expect("an answer")
+        self.stock.warm(&self.bucket, plan, 1).await.expect("an answer")
     }
 
     async fn reserve(&self, requests: &[ReserveRequest]) -> Vec<ReserveReply> {
         match self.stock.reserve(&self.bucket, self.layout, requests).await.expect("an answer") {
             Reserved::Answered(replies) => replies,
+            Reserved::NotReady => panic!("Redis has not been compared"),
             Reserved::Moved(layout) => panic!("the layout is {layout:?}"),
         }
     }
@@ -108,6 +116,14 @@ impl Shop {
         let replies = self.stock.restore(&self.bucket, &[request]).await;
         let [reply] = replies.expect("an answer").try_into().expect("one");
         reply
+    }
+
+    /// Says that the bucket agrees with the ledger on this server, as the reconciler does.
+    async fn stamp(&self) {
+        let seen = self.snapshot().await;
+        let stamped =
+            self.stock.stamp(&self.bucket, seen.fence, seen.epoch, &seen.incarnation).await;
+        assert_eq!(stamped.expect("an answer"), StampReply::Stamped);
     }
 
     /// Loses the sale, but not its holds.
@@ -139,6 +155,11 @@ fn now() -> UnixMillis {
     SystemTime::now().into()
 }
 
+/// The same in another window.
+fn plan_within(window: Window, plan: BucketPlan) -> BucketPlan {
+    BucketPlan { terms: Terms { window, ..plan.terms }, ..plan }
+}
+
 /// A sale that opened an hour ago and closes in an hour.
 fn plan(epoch: u64, available: u64, limit_per_buyer: Option<u64>) -> BucketPlan {
     BucketPlan {
@@ -146,9 +167,12 @@ fn plan(epoch: u64, available: u64, limit_per_buyer: Option<u64>) -> BucketPlan 
         buckets: 1,
         available,
         confirmed_units: 0,
-        limit_per_buyer,
-        window: window(UnixMillis(now().0 - 3_600_000), now().plus(HOUR)),
-        version: 1,
+        terms: Terms {
+            version: 1,
+            window: window(UnixMillis(now().0 - 3_600_000), now().plus(HOUR)),
+            limit_per_buyer,
+            pause: None,
+        },
     }
 }
 

@@ -71,14 +71,15 @@ async fn confirming_an_unseen_request_writes_its_record_and_moves_nothing() {
     let request = purchase("ann", "1", 2);
     let reservation = unseen(&request);
     assert_eq!(shop.confirm(&reservation).await, ConfirmReply::Unseen);
-    assert_eq!(shop.numbers().await, (9, 0, 0));
+    assert_eq!(shop.numbers().await, (9, 2, 0), "no stock moves, but it counts as sold");
+    assert_eq!(shop.snapshot().await.unseen, 1, "a comparison is asked for");
     let repeat = ReserveReply::Repeat {
         reservation: reservation.clone(),
         standing: HoldStanding::Confirmed,
     };
     assert_eq!(shop.reserve_one(&again(&request)).await, repeat);
     assert_eq!(shop.confirm(&reservation).await, ConfirmReply::Already);
-    assert_eq!(shop.numbers().await, (9, 0, 0));
+    assert_eq!(shop.numbers().await, (9, 2, 0));
 }
 
 #[tokio::test]

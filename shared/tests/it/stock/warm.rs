@@ -1,6 +1,8 @@
 //! A bucket is built out of sight, opened once, and never overwritten while it is open.
 
-use shared::domain::{HoldStanding, Reason, ReservationId, Verdict};
+use std::time::Duration;
+
+use shared::domain::{BucketState, HoldStanding, Reason, ReservationId, Verdict};
 use shared::stock::{
     BucketPlan, ConfirmReply, Layout, OrderRecord, ReserveReply, ReserveRequest, Reserved,
     RestoreReply, Snapshot, WarmReply,
@@ -20,7 +22,7 @@ fn record(request: &ReserveRequest, verdict: Verdict, buyer_total: u64) -> Order
 }
 
 async fn page(shop: &Shop, epoch: u64, orders: &[OrderRecord]) -> WarmReply {
-    shop.stock.warm_page(&shop.bucket, epoch, orders).await.expect("an answer")
+    shop.stock.warm_page(&shop.bucket, epoch, orders, true).await.expect("an answer")
 }
 
 async fn open(shop: &Shop, epoch: u64) -> WarmReply {
@@ -34,7 +36,10 @@ async fn nothing_is_sold_while_the_bucket_is_built() {
     let request = purchase("ann", "1", 1);
     assert_eq!(shop.reserve_one(&request).await, NOT_WARM);
     assert!(!shop.find(request.request_id).await.live);
-    assert!(!shop.snapshot().await.open);
+    assert_eq!(shop.snapshot().await.state, BucketState::Building);
+    assert_eq!(open(&shop, 1).await, WarmReply::Incomplete, "pages are missing");
+    assert_eq!(page(&shop, 1, &[]).await, WarmReply::Done);
+    assert_eq!(shop.reserve_one(&request).await, NOT_WARM, "complete, not open yet");
     assert_eq!(open(&shop, 1).await, WarmReply::Done);
     assert_eq!(open(&shop, 1).await, WarmReply::Done, "opening twice changes nothing");
     shop.hold(&request).await;
@@ -47,9 +52,25 @@ async fn a_snapshot_shows_what_the_warm_up_wrote() {
     let shop = Shop::closed().await;
     let plan = BucketPlan { buckets: 3, confirmed_units: 5, ..plan(7, 9, None) };
     shop.open(&plan).await;
-    let expected =
-        Snapshot { epoch: 7, buckets: 3, open: true, available: 9, confirmed_units: 5, held: 0 };
-    assert_eq!(shop.snapshot().await, expected);
+    let seen = shop.snapshot().await;
+    let expected = Snapshot {
+        epoch: 7,
+        buckets: 3,
+        state: BucketState::Open,
+        stamped: seen.incarnation.clone(),
+        version: 1,
+        fence: 1,
+        available: 9,
+        confirmed_units: 5,
+        restored_units: 0,
+        held: 0,
+        unseen: 0,
+        frozen: Duration::ZERO,
+        pause: None,
+        ..seen.clone()
+    };
+    assert_eq!(seen, expected);
+    assert!(seen.standing().is_live());
 }
 
 #[tokio::test]
@@ -77,6 +98,7 @@ async fn a_later_warm_up_takes_over_what_an_earlier_one_is_building() {
     assert_eq!(page(&shop, 1, &orders).await, WarmReply::Moved { epoch: 2 });
     assert_eq!(open(&shop, 1).await, WarmReply::Moved { epoch: 2 });
     assert_eq!(shop.warm(&plan(1, 9, None)).await, WarmReply::Moved { epoch: 2 });
+    assert_eq!(page(&shop, 2, &[]).await, WarmReply::Done);
     assert_eq!(open(&shop, 2).await, WarmReply::Done);
     assert_eq!(shop.snapshot().await.available, 5);
     let request = ReserveRequest { ..purchase("ann", "2", 2) };
@@ -168,7 +190,7 @@ async fn confirming_a_hold_of_an_earlier_warm_up_moves_no_stock() {
     let request = purchase("ann", "1", 2);
     let shop = rebuilt(&request).await;
     assert_eq!(shop.confirm(&super::unseen(&request)).await, ConfirmReply::Unseen);
-    assert_eq!(shop.numbers().await, (9, 0, 0));
+    assert_eq!(shop.numbers().await, (9, 2, 0));
     let other = ReservationId::mint();
     let late = ReserveRequest { reservation_id: other, ..request.clone() };
     let reply = shop.reserve_one(&late).await;

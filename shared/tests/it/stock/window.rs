@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use shared::stock::{BucketPlan, Refusal, ReserveReply};
+use shared::stock::{Refusal, ReserveReply};
 
-use super::{HOUR, Shop, now, plan, purchase, window};
+use super::{HOUR, Shop, now, plan, plan_within, purchase, window};
 use crate::eventually::eventually;
 
 const NOT_OPEN: ReserveReply = ReserveReply::Refused(Refusal::NotOpen);
@@ -32,7 +32,7 @@ async fn first_held(shop: &Shop, refused: &ReserveReply) -> u64 {
 async fn nothing_is_sold_before_the_sale_opens() {
     let shop = Shop::closed().await;
     let opens_at = now().plus(Duration::from_millis(150));
-    let plan = BucketPlan { window: window(opens_at, now().plus(HOUR)), ..plan(1, 9, None) };
+    let plan = plan_within(window(opens_at, now().plus(HOUR)), plan(1, 9, None));
     shop.open(&plan).await;
     let first = first_held(&shop, &NOT_OPEN).await;
     assert!(first >= opens_at.0, "sold at {first}, opens at {opens_at:?}");
@@ -43,7 +43,7 @@ async fn nothing_is_sold_before_the_sale_opens() {
 async fn nothing_is_sold_once_the_sale_has_ended() {
     let shop = Shop::closed().await;
     let (opened_at, closes_at) = (now(), now().plus(Duration::from_millis(150)));
-    let plan = BucketPlan { window: window(opened_at, closes_at), ..plan(1, 1_000_000, None) };
+    let plan = plan_within(window(opened_at, closes_at), plan(1, 1_000_000, None));
     shop.open(&plan).await;
     let (mut last, mut buyers) = (None, 0..);
     let known = purchase("known", "1", 1);

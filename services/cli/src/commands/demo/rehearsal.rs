@@ -67,8 +67,8 @@ pub(crate) async fn run(
         total: in_ledger.sale.total,
         confirmed_units: orders.confirmed_units,
         ledger_available: in_ledger.available,
-        redis_available: redis.map(|redis| redis.available),
-        held: redis.map_or(0, |redis| redis.held),
+        redis_available: redis.as_ref().map(|redis| redis.available),
+        held: redis.as_ref().map_or(0, |redis| redis.held),
         most_by_one_buyer: orders.most_by_one_buyer,
         limit_per_buyer: in_ledger.sale.limit_per_buyer,
     };
@@ -97,6 +97,7 @@ async fn put_on_sale(
     let opened = UnixMillis(now.0.saturating_sub(60_000));
     let window = Window::new(opened, now.plus(Duration::from_secs(24 * 60 * 60)))?;
     ledger.put_item(&Sale::new(item.clone(), units, Some(1), window)?).await?;
+    reconciler::bind_first(&line.config, ledger, stock).await?;
     reconciler::warm(ledger, stock, item).await?;
     let mut client = Client::new(line.address);
     let until = Instant::now() + PATIENCE;
@@ -123,7 +124,7 @@ async fn until_nothing_is_held(stock: &Stock, item: &ItemId) -> anyhow::Result<O
     let until = Instant::now() + PATIENCE;
     loop {
         let snapshot = stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await?;
-        if snapshot.is_none_or(|snapshot| snapshot.held == 0) || Instant::now() >= until {
+        if snapshot.as_ref().is_none_or(|snapshot| snapshot.held == 0) || Instant::now() >= until {
             return Ok(snapshot);
         }
         tokio::time::sleep(POLL).await;

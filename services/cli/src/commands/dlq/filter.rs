@@ -10,7 +10,7 @@ use shared::domain::{BuyerId, ItemId, LetterClass, LetterState};
 use shared::ledger::{Ledger, LetterFilter};
 use uuid::Uuid;
 
-use crate::commands::item::length;
+use crate::commands::item::put::length;
 
 /// What letters died of. Apart from the others, because `--reason` says something else where letters
 /// are discarded.

@@ -1,4 +1,4 @@
-//! `lastunit item put | show | list`.
+//! `lastunit item put`: publishes a sale, or changes its window.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -6,14 +6,13 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use chrono::DateTime;
 use clap::Args;
-use serde::Serialize;
 use serde_json::json;
 use shared::config::Config;
 use shared::domain::{ItemId, Sale, UnixMillis, Window};
 use shared::ledger::{Item, Ledger, PutOutcome};
-use shared::stock::{Bucket, Stock};
+use shared::stock::Stock;
 
-use crate::args::{ListArgs, Output, ShowArgs};
+use crate::args::Output;
 use crate::output;
 
 /// How long a sale lasts unless it is said.
@@ -86,26 +85,35 @@ pub(crate) async fn put(config: &Config, args: PutArgs) -> anyhow::Result<()> {
         PutOutcome::Changed => "changed",
         PutOutcome::Unchanged => "unchanged",
         PutOutcome::AlreadyWarm(item) => bail!(
-            "{} is warmed up (epoch {}) and sells {} units from {} to {}; its sale cannot be changed",
+            "{} has been warmed up (epoch {}) with {} units and {}; only its window can be changed by now. `lastunit item add-stock` adds units",
             sale.item,
             item.epoch,
             item.sale.total,
-            item.sale.window.opens_at(),
-            item.sale.window.closes_at(),
+            limit(&item.sale),
         ),
     };
+    let item = ledger.find_item(&sale.item).await?.context("the item has gone")?;
+    let is_warm = item.epoch > 0;
+    if is_warm {
+        let stock = Stock::connect(&config.redis, &config.namespace)?;
+        super::tell(&ledger, &stock, &item).await?;
+    }
     if args.output.json {
         return output::json(&json!({ "item": sale.item.to_string(), "outcome": outcome }));
     }
     output::print(&format!(
-        "{} is {outcome}: {} units, {}, on sale from {} to {}. Next: lastunit warm {}",
+        "{} is {outcome}: {} units, {}, on sale from {} to {}.{}",
         sale.item,
         sale.total,
-        sale.limit_per_buyer.map_or("no limit".to_owned(), |limit| format!("{limit} a buyer")),
+        limit(&sale),
         sale.window.opens_at(),
         sale.window.closes_at(),
-        sale.item,
+        if is_warm { String::new() } else { format!(" Next: lastunit warm {}", sale.item) },
     ))
+}
+
+fn limit(sale: &Sale) -> String {
+    sale.limit_per_buyer.map_or("no limit".to_owned(), |limit| format!("{limit} a buyer"))
 }
 
 /// The sale that the flags describe. A window that is not given stays as it is.
@@ -119,109 +127,6 @@ fn sale(args: &PutArgs, existing: Option<Item>) -> anyhow::Result<Sale> {
     let window = Window::new(opens_at, closes_at)
         .with_context(|| format!("opens at {opens_at}, closes at {closes_at}"))?;
     Ok(Sale::new(args.item.clone(), args.total, args.limit, window)?)
-}
-
-/// An item as it is shown.
-#[derive(Serialize)]
-struct Shown {
-    item: String,
-    total: u64,
-    limit_per_buyer: Option<u64>,
-    opens_at: String,
-    closes_at: String,
-    confirmed: u64,
-    rejected: u64,
-    expired: u64,
-    ledger_available: u64,
-    redis_available: Option<u64>,
-    held: Option<u64>,
-    epoch: u64,
-    redis_epoch: Option<u64>,
-}
-
-pub(crate) async fn show(config: &Config, args: ShowArgs) -> anyhow::Result<()> {
-    let ledger = Ledger::connect(&config.ledger)?;
-    let stock = Stock::connect(&config.redis, &config.namespace)?;
-    let Some(item) = ledger.find_item(&args.item).await? else {
-        bail!("there is no item {}; `lastunit item list` shows all", args.item);
-    };
-    let orders = ledger.count_orders(&args.item).await?;
-    let redis = stock.snapshot(&Bucket { item: args.item.clone(), number: 0 }).await?;
-    let shown = Shown {
-        item: args.item.to_string(),
-        total: item.sale.total,
-        limit_per_buyer: item.sale.limit_per_buyer,
-        opens_at: item.sale.window.opens_at().to_string(),
-        closes_at: item.sale.window.closes_at().to_string(),
-        confirmed: orders.confirmed,
-        rejected: orders.rejected,
-        expired: orders.expired,
-        ledger_available: item.available,
-        redis_available: redis.map(|redis| redis.available),
-        held: redis.map(|redis| redis.held),
-        epoch: item.epoch,
-        redis_epoch: redis.map(|redis| redis.epoch),
-    };
-    if args.output.json {
-        return output::json(&shown);
-    }
-    let or_cold = |number: Option<u64>| {
-        number.map_or("not warmed up".to_owned(), |number| number.to_string())
-    };
-    output::pairs(vec![
-        ("item", shown.item),
-        ("total", shown.total.to_string()),
-        ("limit per buyer", shown.limit_per_buyer.map_or("none".to_owned(), |n| n.to_string())),
-        ("opens at", shown.opens_at),
-        ("closes at", shown.closes_at),
-        ("confirmed orders", shown.confirmed.to_string()),
-        ("rejected orders", shown.rejected.to_string()),
-        ("expired orders", shown.expired.to_string()),
-        ("available in the ledger", shown.ledger_available.to_string()),
-        ("available in Redis", or_cold(shown.redis_available)),
-        ("holds not settled", or_cold(shown.held)),
-        ("epoch in the ledger", shown.epoch.to_string()),
-        ("epoch in Redis", or_cold(shown.redis_epoch)),
-    ])
-}
-
-pub(crate) async fn list(config: &Config, args: ListArgs) -> anyhow::Result<()> {
-    let ledger = Ledger::connect(&config.ledger)?;
-    let items = ledger.list_items(args.after.as_ref(), args.most).await?;
-    if args.output.json {
-        let items = items.iter().map(|item| {
-            json!({
-                "item": item.sale.item.to_string(),
-                "total": item.sale.total,
-                "available": item.available,
-                "limit_per_buyer": item.sale.limit_per_buyer,
-                "opens_at": item.sale.window.opens_at().to_string(),
-                "closes_at": item.sale.window.closes_at().to_string(),
-                "epoch": item.epoch,
-            })
-        });
-        return output::json(&items.collect::<Vec<_>>());
-    }
-    let more = items.len() == args.most as usize;
-    let last = items.last().map(|item| item.sale.item.to_string()).unwrap_or_default();
-    let row = |item: Item| {
-        [
-            item.sale.item.to_string(),
-            item.sale.total.to_string(),
-            item.available.to_string(),
-            item.sale.limit_per_buyer.map_or("none".to_owned(), |limit| limit.to_string()),
-            item.sale.window.opens_at().to_string(),
-            item.sale.window.closes_at().to_string(),
-        ]
-    };
-    output::table(
-        ["item", "total", "available", "limit", "opens at", "closes at"],
-        items.into_iter().map(row).collect(),
-    )?;
-    if more {
-        eprintln!("There may be more: lastunit item list --after {last}");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

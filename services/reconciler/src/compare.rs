@@ -1,0 +1,121 @@
+//! Reads an item from Redis, then from the ledger, and compares.
+
+use std::collections::HashMap;
+
+use shared::config::limits::BUCKETS_PER_ITEM;
+use shared::domain::{BuyerId, Difference, ItemId, LedgerSide, StockSide, UnixMillis, difference};
+use shared::ledger::{Ledger, LedgerError};
+use shared::stock::{Bucket, Snapshot, Stock, StockError};
+
+/// How often a reading is begun again because stock went back in the middle of it.
+const READINGS: usize = 5;
+
+/// Both sides of an item. Exact while the item is frozen; otherwise what is sold in between shows
+/// up as a difference.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    pub(crate) stock: StockSide,
+    pub(crate) ledger: LedgerSide,
+    pub(crate) difference: Difference,
+    /// Each bucket, at the end of the reading.
+    pub(crate) buckets: Vec<Snapshot>,
+}
+
+/// Why an item could not be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    #[error("{0} is not in Redis, or not completely")]
+    NotLive(ItemId),
+    #[error("there is no item {0}; `lastunit item list` shows all")]
+    UnknownItem(ItemId),
+    #[error(
+        "more than {most} holds of {item} are not settled; it is compared once consumers have caught up"
+    )]
+    TooManyHolds { item: ItemId, most: usize },
+    #[error("stock of {0} keeps going back while it is compared; it is compared again later")]
+    Unsteady(ItemId),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Stock(#[from] StockError),
+}
+
+impl Compared {
+    /// When Redis was read, by its own clock.
+    pub(crate) fn at(&self) -> UnixMillis {
+        self.buckets.iter().map(|bucket| bucket.at).min().unwrap_or(UnixMillis(0))
+    }
+
+    /// Orders that were confirmed without a hold since the last comparison.
+    pub(crate) fn unseen(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.unseen).sum()
+    }
+}
+
+/// Compares an item and the totals of these buyers. The ledger is read last: what was settled since
+/// Redis was read has then moved both sides alike.
+pub(crate) async fn compare(
+    ledger: &Ledger,
+    stock: &Stock,
+    item: &ItemId,
+    buyers: &[BuyerId],
+    most_holds: usize,
+) -> Result<Compared, CompareError> {
+    for _ in 0..READINGS {
+        let Some((side, buckets)) = read_stock(stock, item, buyers, most_holds).await? else {
+            continue;
+        };
+        let holds: Vec<_> =
+            side.holds.values().map(|hold| (hold.request_id, hold.reservation_id)).collect();
+        let ledger = ledger.compare(item, &holds, buyers).await?;
+        let ledger = ledger.ok_or_else(|| CompareError::UnknownItem(item.clone()))?;
+        let difference = difference(&side, &ledger);
+        return Ok(Compared { stock: side, ledger, difference, buckets });
+    }
+    Err(CompareError::Unsteady(item.clone()))
+}
+
+/// `None`: units went back in the middle, so that some were counted twice or not at all.
+async fn read_stock(
+    stock: &Stock,
+    item: &ItemId,
+    buyers: &[BuyerId],
+    most_holds: usize,
+) -> Result<Option<(StockSide, Vec<Snapshot>)>, CompareError> {
+    let not_live = || CompareError::NotLive(item.clone());
+    let (mut side, mut buckets) = (StockSide::default(), Vec::new());
+    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+        let first = stock.read_holds(&bucket, 0).await?.ok_or_else(not_live)?;
+        side.available += first.available;
+        side.confirmed_units += first.confirmed_units;
+        let (mut next, mut holds) = (first.next, first.holds);
+        loop {
+            side.holds.extend(holds.drain(..).map(|hold| (hold.reservation_id, hold)));
+            if side.holds.len() > most_holds {
+                return Err(CompareError::TooManyHolds { item: item.clone(), most: most_holds });
+            }
+            let Some(cursor) = next else { break };
+            let page = stock.read_holds(&bucket, cursor).await?.ok_or_else(not_live)?;
+            (next, holds) = (page.next, page.holds);
+        }
+        side.totals.extend(totals(stock, &bucket, buyers).await?);
+        let last = stock.snapshot(&bucket).await?.ok_or_else(not_live)?;
+        if (last.epoch, last.restored_units) != (first.epoch, first.restored_units) {
+            return Ok(None);
+        }
+        buckets.push(last);
+    }
+    Ok(Some((side, buckets)))
+}
+
+/// The totals of those buyers who are at home in this bucket.
+pub(crate) async fn totals(
+    stock: &Stock,
+    bucket: &Bucket,
+    buyers: &[BuyerId],
+) -> Result<HashMap<BuyerId, u64>, StockError> {
+    let at_home = |buyer: &&BuyerId| Bucket::home(&bucket.item, buyer, BUCKETS_PER_ITEM) == *bucket;
+    let buyers: Vec<BuyerId> = buyers.iter().filter(at_home).cloned().collect();
+    let totals = stock.read_totals(bucket, &buyers).await?;
+    Ok(buyers.into_iter().zip(totals).collect())
+}

@@ -1,0 +1,179 @@
+//! The gate that every process passes before it works: do its settings, its ledger, its Redis and
+//! its broker belong together, and can they be relied upon?
+//!
+//! What is only away is waited for. What only a hand can mend is refused, with what to do.
+
+mod refused;
+
+pub use refused::Refused;
+
+use crate::config::Config;
+use crate::config::limits::{STORE_SEEN_EVERY, STORE_UNSEEN};
+use crate::domain::{Admission, EnvironmentId, Onlooker, StoreBinding, StoreId};
+use crate::ledger::{Binding, Ledger};
+use crate::queue;
+use crate::retry::Pauses;
+use crate::shutdown::Shutdown;
+use crate::stock::{Server, Stock};
+
+/// The oldest Redis whose scripts know what they may do when it is full.
+const LEAST_REDIS: u32 = 7;
+
+/// Looks at the ledger and the Redis of a deployment until it is clear whether they fit.
+pub struct Gate<'a> {
+    config: &'a Config,
+    ledger: &'a Ledger,
+    stock: &'a Stock,
+    onlooker: Onlooker,
+}
+
+/// What a look has found, unless that was a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    Clear {
+        environment: EnvironmentId,
+        standing: Standing,
+    },
+    /// Something is away, or changing, for this reason. Looking again may help.
+    Unclear(String),
+}
+
+/// How a deployment that fits stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// This Redis is the one that may sell.
+    Bound,
+    /// There is none yet.
+    Unbound,
+    /// There is none any more: this was it.
+    Lost(StoreBinding),
+}
+
+impl<'a> Gate<'a> {
+    pub fn new(config: &'a Config, ledger: &'a Ledger, stock: &'a Stock) -> Self {
+        let onlooker = Onlooker::new(&config.namespace, STORE_UNSEEN, STORE_SEEN_EVERY);
+        Self { config, ledger, stock, onlooker }
+    }
+
+    /// Looks once. A misfit is refused by the second look that finds it.
+    pub async fn look(&mut self) -> Result<Found, Refused> {
+        // Both to their end, so that everything that is away is named.
+        let (server, durable) = tokio::join!(self.stock.server(), self.ledger.synchronous_commit());
+        let (server, durable) = match (server, durable) {
+            (Ok(server), Ok(durable)) => (server, durable),
+            (Err(redis), Err(ledger)) => return Ok(Found::Unclear(format!("{redis}; {ledger}"))),
+            (Err(redis), _) => return Ok(Found::Unclear(redis.to_string())),
+            (_, Err(ledger)) => return Ok(Found::Unclear(ledger.to_string())),
+        };
+        self.reliable(&server, &durable)?;
+        // Redis first: see `admit`.
+        let store = match self.stock.store().await {
+            Ok(store) => store,
+            Err(redis) => return Ok(Found::Unclear(redis.to_string())),
+        };
+        let Binding { environment, store: named } = match self.ledger.binding().await {
+            Ok(binding) => binding,
+            Err(ledger) => return Ok(Found::Unclear(ledger.to_string())),
+        };
+        let standing = match (self.onlooker.look(named.as_ref(), store), named) {
+            (Admission::Admitted, _) => Standing::Bound,
+            (Admission::StoreLost, Some(lost)) => Standing::Lost(lost),
+            (Admission::Unbound | Admission::StoreLost, _) => Standing::Unbound,
+            (Admission::Wait, named) => {
+                return Ok(Found::Unclear(self.waiting(store, named.as_ref())));
+            }
+            (Admission::Refused(misfit), _) => return Err(Refused::misfit(self.config, misfit)),
+        };
+        Ok(Found::Clear { environment, standing })
+    }
+
+    fn reliable(&self, server: &Server, synchronous_commit: &str) -> Result<(), Refused> {
+        let redis = || self.config.redis.url.to_string();
+        if server.major_version().is_some_and(|major| major < LEAST_REDIS) {
+            let version = server.version.clone().unwrap_or_default();
+            return Err(Refused::OldRedis { redis: redis(), version });
+        }
+        match server.maxmemory_policy.as_deref() {
+            Some("noeviction") => {}
+            Some(policy) => {
+                return Err(Refused::Evicts { redis: redis(), policy: policy.to_owned() });
+            }
+            None => tracing::warn!(
+                redis = %self.config.redis.url,
+                "Redis does not say what it does when it is full; make sure that maxmemory-policy is noeviction"
+            ),
+        }
+        if synchronous_commit == "off" {
+            return Err(Refused::NotDurable { ledger: self.config.ledger.url.to_string() });
+        }
+        Ok(())
+    }
+
+    fn waiting(&self, found: Option<StoreId>, named: Option<&StoreBinding>) -> String {
+        let Config { namespace, redis, ledger, .. } = self.config;
+        match (found, named) {
+            (None, Some(named)) => format!(
+                "waiting until it is clear whether Redis {} has lost namespace {namespace}, or is \
+                 another one than the ledger {} names: its store {} was seen just now, and counts \
+                 as lost when nobody has seen it for {} s",
+                redis.url,
+                ledger.url,
+                named.store,
+                STORE_UNSEEN.as_secs(),
+            ),
+            // The first of two looks that have to agree before it is refused.
+            _ => format!("looking again at Redis {} and the ledger {}", redis.url, ledger.url),
+        }
+    }
+}
+
+/// Looks until it is clear; `None` when told to stop first. `on_wait` hears each new reason for
+/// waiting.
+pub async fn pass(
+    mut gate: Gate<'_>,
+    shutdown: &Shutdown,
+    mut on_wait: impl FnMut(&str),
+) -> Result<Option<EnvironmentId>, Refused> {
+    let mut pauses = Pauses::new();
+    let mut told = String::new();
+    loop {
+        let reason = match gate.look().await? {
+            Found::Clear { environment, standing } => {
+                tracing::info!(%environment, ?standing, "ledger and Redis belong together");
+                return Ok(Some(environment));
+            }
+            Found::Unclear(reason) => reason,
+        };
+        if reason != told {
+            tracing::warn!(reason, "not at work yet");
+            on_wait(&reason);
+            told = reason;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pauses.next_pause()) => {}
+            () = shutdown.stop.cancelled() => return Ok(None),
+        }
+    }
+}
+
+/// Waits until the broker has everything that a deployment has there, or until told to stop.
+/// `service` is what operators see at the broker.
+pub async fn declare(config: &Config, service: &str, shutdown: &Shutdown) -> Result<(), Refused> {
+    let mut pauses = Pauses::new();
+    let mut told = String::new();
+    while let Err(error) = queue::declare(&config.rabbitmq, &config.namespace, service).await {
+        let reason = match Refused::by_the_broker(config, error) {
+            Ok(refused) => return Err(refused),
+            Err(away) => away.to_string(),
+        };
+        if reason != told {
+            tracing::warn!(reason, "waiting for RabbitMQ");
+            told = reason;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pauses.next_pause()) => {}
+            () = shutdown.stop.cancelled() => return Ok(()),
+        }
+    }
+    Ok(())
+}
