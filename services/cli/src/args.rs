@@ -67,6 +67,15 @@ pub(crate) enum Command {
     Item(ItemCommand),
     /// Build items in Redis from the ledger, so that they can be bought; a live item is left alone
     Warm(WarmArgs),
+    /// Dead letters: see them, understand them, send them again safely
+    ///
+    /// A dead letter is a message that nobody could handle. A parked reservation keeps its stock
+    /// until somebody replays or discards its letter. Letters are meant by their ids, by a filter, or
+    /// all of them. Exit status: 0 done, 1 failed or stopped, 2 misused.
+    #[command(subcommand)]
+    Dlq(crate::commands::dlq::DlqCommand),
+    /// Tell one request's whole story: its hold, its message, its order, and what happens next
+    Explain(crate::commands::explain::ExplainArgs),
     /// Look at the locks under which work of several steps on an item is done
     #[command(subcommand)]
     Lock(LockCommand),

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("lastunit: {}", told(&error));
-            ExitCode::FAILURE
+            if error.is::<commands::dlq::Misuse>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

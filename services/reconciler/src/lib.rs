@@ -15,6 +15,8 @@
 //! | [`republish`] | orders that the ledger has lost |
 //! | [`locked`] | the item lock, with its fencing number in the ledger |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
+//! | [`explain`] | one request's whole story, for operators |
+//! | [`letters`] | what operators do with them: plan, replay, discard, edit |
 //! | [`store`] | which Redis may sell: binds it, sees it, binds another when it is lost |
 
 mod build;
@@ -23,7 +25,9 @@ mod compare;
 mod comparing;
 mod correct;
 mod drained;
+pub mod explain;
 mod intake;
+pub mod letters;
 mod locked;
 mod overdue;
 mod readying;
@@ -59,6 +63,7 @@ pub use terms::{TermsError, tell_terms};
 pub use warm::{WarmError, Warmed, warm};
 
 use crate::comparing::Comparing;
+use crate::letters::keep_letters;
 use crate::overdue::Finisher;
 use crate::readying::Readying;
 use crate::rounds::{Due, Rounds};
@@ -94,6 +99,7 @@ pub async fn run(config: &Config, shutdown: Shutdown) -> Result<(), NotStarted> 
         comparing.keep(seen, &shutdown),
         keeper.keep(&shutdown),
         keep_parking(letters, &backends, &shutdown),
+        keep_letters(&config.dead_letters, &backends, &shutdown),
     );
     backends.ledger.close().await;
     tracing::info!("stopped reconciling");

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`line`] | a world of its own, the services that run in it, and its books |
 //! | [`buyer`] | somebody who buys over HTTP, and what they are told |
+//! | [`desk`] | an operator at work on dead letters |
 //! | [`messages`] | what is published past ingress, and what arrives in the dead letters |
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
 //! | [`holder`] | a process that has an item's lock, and may be frozen |
@@ -13,6 +14,8 @@
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`throng`] | buyers who go on through whatever befalls the line |
 //! | [`until`] | waiting for a condition, with a bound |
+//!
+//! [`letters_bench`] measures work on many dead letters.
 //!
 //! The soak lets services run as processes and everything fail, with the binary `trial`:
 //!
@@ -28,10 +31,12 @@
 pub mod auditor;
 pub mod buyer;
 pub mod crowd;
+pub mod desk;
 pub mod faults;
 pub mod grounds;
 pub mod holder;
 pub mod injection;
+pub mod letters_bench;
 pub mod line;
 pub mod meddler;
 pub mod messages;

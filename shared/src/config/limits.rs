@@ -115,6 +115,15 @@ pub const SETTLE_DEADLINE: Duration = Duration::from_secs(5);
 /// schema or this release, and consuming on would empty the queue into the dead letters.
 pub const PARKED_IN_A_ROW: u32 = 20;
 
+/// How often the reconciler looks after the letters that it keeps.
+pub const LETTERS_ROUND: Duration = Duration::from_secs(60);
+
+/// How long a run of a command has a dead letter for itself after it took it; a run that was killed
+/// holds up the next one for so long.
+pub const LETTER_LEASE: Duration = Duration::from_secs(15);
+
+/// How long a replay waits for the broker to confirm what it took at once.
+pub const LETTER_SEND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a lock of an item lasts unless it is renewed, which happens three times as often. Work
 /// under it survives a Redis that is replaced or stays silent for some seconds; after a holder that
 /// died, the item waits as long.
@@ -181,6 +190,10 @@ const _: () = assert!(
 const _: () = assert!(
     LONGEST_PURCHASE < SHUTDOWN_GRACE.as_millis(),
     "a stopping ingress must be able to answer what it has accepted"
+);
+const _: () = assert!(
+    LETTER_SEND_DEADLINE.as_millis() < LETTER_LEASE.as_millis(),
+    "no letter is sent by two runs at the same time"
 );
 const _: () = assert!(
     DRAIN.quiet_for.as_millis() > STATEMENT_TIMEOUT.as_millis()

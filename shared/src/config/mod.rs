@@ -9,5 +9,5 @@ mod settings;
 pub use backend_url::{BackendUrl, InvalidUrl};
 pub use load::{ConfigError, Sources, load};
 pub use settings::{
-    Config, Http, Ledger, Log, LogFormat, Metrics, RabbitMq, Redis, SETTINGS, Setting,
+    Config, DeadLetters, Http, Ledger, Log, LogFormat, Metrics, RabbitMq, Redis, SETTINGS, Setting,
 };

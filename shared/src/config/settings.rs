@@ -73,6 +73,16 @@ pub const SETTINGS: &[Setting] = &[
         help: "Most connections that one process opens to the ledger, 1–100.",
     },
     Setting {
+        path: "dead_letters.patience_s",
+        default: "0",
+        help: "After how many seconds the reconciler discards a parked reservation whose sale is over, up to 31536000; 0 is never.",
+    },
+    Setting {
+        path: "dead_letters.keep_days",
+        default: "90",
+        help: "For how many days replayed and discarded letters are kept, 1–3650; parked ones are kept for ever.",
+    },
+    Setting {
         path: "reconciler.warm_lead_s",
         default: "600",
         help: "How many seconds before its sale opens an item is warmed up by itself, 0–604800.",
@@ -111,6 +121,7 @@ pub struct Config {
     pub redis: Redis,
     pub rabbitmq: RabbitMq,
     pub ledger: Ledger,
+    pub dead_letters: DeadLetters,
     pub reconciler: Reconciler,
     pub metrics: Metrics,
     pub log: Log,
@@ -162,6 +173,28 @@ pub struct Ledger {
     pub url: BackendUrl,
     #[serde(deserialize_with = "within::<1, 100, _, _>")]
     pub connections: u16,
+}
+
+/// How long dead letters wait, and are kept.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeadLetters {
+    #[serde(deserialize_with = "within::<0, 31_536_000, _, _>")]
+    pub patience_s: u32,
+    #[serde(deserialize_with = "within::<1, 3_650, _, _>")]
+    pub keep_days: u32,
+}
+
+impl DeadLetters {
+    /// How long a parked reservation waits after its sale; `None` is for ever.
+    pub fn patience(&self) -> Option<Duration> {
+        (self.patience_s > 0).then(|| Duration::from_secs(self.patience_s.into()))
+    }
+
+    /// How long settled letters are kept.
+    pub fn kept(&self) -> Duration {
+        Duration::from_secs(u64::from(self.keep_days) * 24 * 60 * 60)
+    }
 }
 
 /// When the reconciler acts by itself.
@@ -217,6 +250,8 @@ impl Config {
             "rabbitmq.partitions" => self.rabbitmq.partitions.to_string(),
             "ledger.url" => self.ledger.url.to_string(),
             "ledger.connections" => self.ledger.connections.to_string(),
+            "dead_letters.patience_s" => self.dead_letters.patience_s.to_string(),
+            "dead_letters.keep_days" => self.dead_letters.keep_days.to_string(),
             "reconciler.warm_lead_s" => self.reconciler.warm_lead_s.to_string(),
             "metrics.listen" => self.metrics.listen.map(|at| at.to_string()).unwrap_or_default(),
             "log.filter" => self.log.filter.clone(),

@@ -206,9 +206,10 @@ mod tests {
         let found = difference(&stock, &back);
         assert_eq!((found.ledger_behind, found.units), (2, 2));
     }
+
     #[test]
     fn what_redis_has_not_heard_of_yet_hides_no_order_that_the_ledger_has_lost() {
-        let (stock, ledger) = books();
+        let (stock, _) = books();
         let hold = stock.holds.values().next().expect("a hold");
         // Ann's two are lost, bob's three are confirmed since.
         let back = LedgerSide {

@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_drain_is_over_when_the_queue_has_been_quiet_or_patience_ends() {
-        let at = |seconds| Duration::from_secs(100 + seconds);
+        let at = |seconds: u64| Duration::from_secs(100 + seconds);
         let limits = DrainLimits {
             published_after: Duration::from_secs(8),
             quiet_for: Duration::from_secs(6),

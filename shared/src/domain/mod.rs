@@ -8,6 +8,8 @@ mod drain;
 mod hold;
 mod ids;
 mod law;
+mod letter;
+mod letter_class;
 mod order;
 mod overdue;
 mod placement;
@@ -32,6 +34,10 @@ pub use ids::{
     ReservationId, StoreId,
 };
 pub use law::{Books, Violation, broken_laws};
+pub use letter::{LetterEvent, LetterKind, LetterState, NoSuchLetterStep, fingerprint};
+pub use letter_class::{
+    LetterClass, LetterContents, LetterEvidence, ReplayEffect, classify, foresee,
+};
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
 pub use placement::{home_bucket, partition};

@@ -66,6 +66,10 @@ impl Reason {
     pub const SURPLUS: Self = Self(Cow::Borrowed("surplus"));
     /// A compensation came for a request that the ledger had not decided.
     pub const COMPENSATED: Self = Self(Cow::Borrowed("compensated"));
+    /// An operator discarded its dead letter.
+    pub const DISCARDED: Self = Self(Cow::Borrowed("discarded"));
+    /// Its dead letter waited longer than the patience after the sale.
+    pub const OUT_OF_PATIENCE: Self = Self(Cow::Borrowed("out_of_patience"));
 }
 
 impl FromStr for Reason {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::{Postgres, Transaction};
+use sqlx::{Executor, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::rows::{signed, state_columns, timestamp, unsigned};
@@ -25,7 +25,7 @@ impl Ledger {
         let standings = self.lock_items(&mut transaction, reservations).await?;
         let requests: Vec<_> = reservations.iter().map(|r| r.request_id).collect();
         let known = self.orders_of(&mut *transaction, &requests).await?;
-        let bought = self.bought(&mut transaction, reservations, &standings).await?;
+        let bought = self.bought(&mut *transaction, reservations, &standings).await?;
         let decided = decide(reservations, known, standings, bought);
         self.insert_orders(&mut transaction, reservations, &decided).await?;
         self.take_available(&mut transaction, &decided).await?;
@@ -60,9 +60,9 @@ impl Ledger {
     }
 
     /// Only items with a limit need to know.
-    async fn bought(
+    pub(super) async fn bought<'c>(
         &self,
-        transaction: &mut Transaction<'_, Postgres>,
+        executor: impl Executor<'c, Database = Postgres>,
         reservations: &[Reservation],
         standings: &HashMap<ItemId, Standing>,
     ) -> Result<HashMap<(ItemId, BuyerId), u64>, LedgerError> {
@@ -80,7 +80,7 @@ impl Ledger {
             sqlx::query_as(include_str!("sql/bought_by_buyers.sql"))
                 .bind(items)
                 .bind(buyers)
-                .fetch_all(&mut **transaction)
+                .fetch_all(executor)
                 .await
                 .map_err(self.failed(DOING))?;
         rows.into_iter()

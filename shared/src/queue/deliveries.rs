@@ -29,6 +29,10 @@ pub struct Delivery {
     pub body: Vec<u8>,
     /// Texts among the headers, by name.
     pub headers: HashMap<String, String>,
+    /// All headers, the broker's own included, for people.
+    pub all_headers: serde_json::Value,
+    /// What its publisher called it; a redelivery has the same.
+    pub message_id: Option<String>,
     pub(super) tag: u64,
     pub(super) acker: Acker,
     pub(super) window: Arc<Mutex<AckWindow<Acker>>>,

@@ -11,6 +11,7 @@ mod deliveries;
 mod depth;
 mod error;
 mod ghosts;
+mod headers;
 mod names;
 mod publisher;
 mod publishing;

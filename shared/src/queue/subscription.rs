@@ -1,12 +1,11 @@
 //! Consumes queues through every loss of the connection, the channel or a queue.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt};
 use lapin::options::{BasicConsumeOptions, BasicQosOptions};
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::types::FieldTable;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, timeout};
 
@@ -15,6 +14,7 @@ use super::connection::{Broker, Link};
 use super::deliveries::Delivery;
 use super::error::QueueError;
 use super::ghosts::Ghosts;
+use super::headers;
 use super::names::Queue;
 use crate::config::limits::{PREFETCH, TOPOLOGY_DEADLINE};
 use crate::retry::Pauses;
@@ -105,7 +105,9 @@ impl Subscription {
             }
             let delivery = Delivery {
                 queue,
-                headers: texts(delivery.properties.headers()),
+                headers: headers::texts(delivery.properties.headers()),
+                all_headers: headers::all(delivery.properties.headers()),
+                message_id: delivery.properties.message_id().as_ref().map(ToString::to_string),
                 body: delivery.data,
                 tag: delivery.delivery_tag,
                 acker: delivery.acker,
@@ -166,13 +168,4 @@ impl Subscription {
             tracing::warn!(error, "cannot declare queues and bindings");
         }
     }
-}
-
-fn texts(headers: &Option<FieldTable>) -> HashMap<String, String> {
-    let entries = headers.iter().flat_map(FieldTable::inner);
-    let text = |(name, value): (&ShortString, &AMQPValue)| match value {
-        AMQPValue::LongString(text) => Some((name.to_string(), text.to_string())),
-        _ => None,
-    };
-    entries.filter_map(text).collect()
 }

@@ -51,9 +51,13 @@ pub(super) async fn publish(
     let returned: HashSet<Uuid> =
         outcomes.iter().flatten().flatten().filter_map(returned_id).collect();
     let mut trouble = (!on_time).then(|| no_confirm(PUBLISH_DEADLINE));
+    let mut dead_letters = 0;
     for ((waiting, id), outcome) in window.into_iter().zip(ids).zip(outcomes) {
         let outcome = match outcome {
-            _ if returned.contains(&id) => PublishOutcome::Unroutable,
+            _ if returned.contains(&id) => {
+                dead_letters += usize::from(waiting.message.route == Route::Dead);
+                PublishOutcome::Unroutable
+            }
             Some(Ok(Confirmation::Ack(_))) => PublishOutcome::Confirmed,
             Some(Ok(Confirmation::Nack(_))) => {
                 PublishOutcome::Unknown("RabbitMQ refused the message".to_owned())
@@ -69,6 +73,12 @@ pub(super) async fn publish(
             None => PublishOutcome::Unknown(no_confirm(PUBLISH_DEADLINE)),
         };
         let _ = waiting.outcome.send(outcome);
+    }
+    if dead_letters > 0 {
+        tracing::error!(
+            letters = dead_letters,
+            "the queue of dead letters, or its binding, is gone; it is declared again, and its letters are kept until it takes them"
+        );
     }
     if !returned.is_empty() {
         // A queue or a binding is gone: a new connection declares everything again.

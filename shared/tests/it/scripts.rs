@@ -47,6 +47,8 @@ const READ_BY: &[(&str, &str)] = &[
     ("confirm", "confirm.rs"),
     ("correct", "correct.rs"),
     ("find_hold", "find_hold.rs"),
+    ("find_holds", "find_holds.rs"),
+    ("next_look", "next_look.rs"),
     ("forget_holds", "warm.rs"),
     ("freeze", "freeze.rs"),
     ("lock_acquire", "lock_scripts.rs"),

@@ -3,6 +3,8 @@
 mod config;
 #[cfg(feature = "devstack")]
 pub(crate) mod demo;
+pub(crate) mod dlq;
+pub(crate) mod explain;
 pub(crate) mod item;
 mod lock;
 mod migrate;
@@ -32,6 +34,8 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Item(ItemCommand::Show(show)) => item::show(&config, show).await?,
         Command::Item(ItemCommand::List(list)) => item::list(&config, list).await?,
         Command::Warm(warm) => warm::run(&config, warm).await?,
+        Command::Dlq(command) => return dlq::run(&config, command).await,
+        Command::Explain(args) => return explain::run(&config, args).await,
         Command::Lock(LockCommand::Show(show)) => lock::show(&config, show).await?,
         Command::Item(ItemCommand::AddStock(args)) => item::add_stock(&config, args).await?,
         Command::Item(ItemCommand::Pause(args)) => item::pause(&config, args).await?,

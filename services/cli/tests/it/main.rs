@@ -3,6 +3,9 @@
 mod command;
 mod config;
 mod demo;
+mod dlq;
+mod dlq_bytes;
+mod explain;
 mod items;
 mod ledger_behind;
 mod locks;

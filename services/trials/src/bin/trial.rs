@@ -1,5 +1,5 @@
-//! `trial`: a service with crash points, the holder of a lock, a correction that can be stopped in the
-//! middle, or the soak. Never shipped.
+//! `trial`: a service or an operator with crash points, the holder of a lock, a correction that can be
+//! stopped in the middle, or the soak. Never shipped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,9 @@ use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use shared::config::{Sources, load};
 use shared::domain::ItemId;
+use shared::ledger::LetterFilter;
 use shared::shutdown::Shutdown;
+use trials::desk::Desk;
 use trials::holder;
 use trials::line::Service;
 use trials::reconciling;
@@ -21,6 +23,16 @@ use trials::soak::{Soak, Soaked, usual_dir};
 enum Args {
     /// Run one service as `lastunit` does, with crash points compiled in (CRASH_AT=point:times)
     Service(ServiceArgs),
+    /// Replay or discard every dead letter, with crash points as above
+    Letters {
+        #[arg(value_enum)]
+        verb: Verb,
+    },
+    /// Measure work on many dead letters, on the stack that `make up` left running
+    LettersBench {
+        #[arg(long, default_value_t = 100_000)]
+        letters: u64,
+    },
     /// Take an item's lock, and tell everybody who connects whether it still has it
     HoldLock(HoldLockArgs),
     /// Correct an item once, and say how that ended (STOP_AT=point:times stands still in between)
@@ -45,6 +57,12 @@ enum ServiceName {
     Consumer,
     Compensator,
     Reconciler,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Verb {
+    Replay,
+    Discard,
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,6 +112,11 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let code = match args {
         Args::Service(args) => runtime.block_on(serve(args)),
+        Args::Letters { verb } => runtime.block_on(letters(verb)),
+        Args::LettersBench { letters } => {
+            runtime.block_on(trials::letters_bench::letters_bench(letters));
+            Ok(ExitCode::SUCCESS)
+        }
         Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
         Args::Reconcile(args) => runtime.block_on(reconcile(args)),
         Args::Soak(args) => runtime.block_on(soak(args)),
@@ -119,6 +142,17 @@ async fn serve(args: ServiceArgs) -> anyhow::Result<ExitCode> {
     };
     let shutdown = Shutdown::on_signals().context("cannot listen for signals")?;
     service.run(&config, shutdown).await.map_err(anyhow::Error::msg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn letters(verb: Verb) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let desk = Desk::with(load(Sources { environment, ..Sources::default() })?);
+    let everything = LetterFilter::default();
+    match verb {
+        Verb::Replay => drop(desk.replay(&everything).await),
+        Verb::Discard => drop(desk.discard(&everything, "trial").await),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

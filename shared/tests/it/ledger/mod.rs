@@ -7,6 +7,7 @@ mod errors;
 mod expire;
 mod fence;
 mod items;
+mod letters;
 mod migrate;
 mod store;
 mod warm;

@@ -4,6 +4,7 @@ mod connection;
 mod correct;
 mod full;
 mod lock;
+mod look_up;
 mod raw;
 mod reserve;
 mod settle;

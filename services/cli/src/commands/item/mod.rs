@@ -3,7 +3,7 @@
 mod add_stock;
 mod change;
 mod list;
-mod put;
+pub(crate) mod put;
 mod show;
 
 pub(crate) use add_stock::{AddStockArgs, add_stock};

@@ -64,7 +64,7 @@ fn wrong(text: &str) -> String {
     format!("{text:?} is not RFC 3339 (2026-12-24T18:00:00Z), `now`, or like +30s, +10m, +2h, +1d")
 }
 
-fn length(text: &str) -> Option<Duration> {
+pub(crate) fn length(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds = match unit {
         "s" => 1,

@@ -110,6 +110,7 @@ async fn whatever_a_late_holder_sends_is_refused_by_redis_and_by_the_ledger() {
     line.stock.freeze(&bucket, theirs, LOCK_LEASE).await.expect("Redis");
 
     let correction = Correction {
+        confirmed_units: 0,
         epoch: snapshot.epoch,
         units: 7,
         compared_until: UnixMillis(0),
