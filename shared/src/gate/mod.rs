@@ -65,7 +65,7 @@ impl<'a> Gate<'a> {
             (Err(redis), _) => return Ok(Found::Unclear(redis.to_string())),
             (_, Err(ledger)) => return Ok(Found::Unclear(ledger.to_string())),
         };
-        self.reliable(&server, &durable)?;
+        reliable(self.config, &server, &durable)?;
         // Redis first: see `admit`.
         let store = match self.stock.store().await {
             Ok(store) => store,
@@ -87,28 +87,6 @@ impl<'a> Gate<'a> {
         Ok(Found::Clear { environment, standing })
     }
 
-    fn reliable(&self, server: &Server, synchronous_commit: &str) -> Result<(), Refused> {
-        let redis = || self.config.redis.url.to_string();
-        if server.major_version().is_some_and(|major| major < LEAST_REDIS) {
-            let version = server.version.clone().unwrap_or_default();
-            return Err(Refused::OldRedis { redis: redis(), version });
-        }
-        match server.maxmemory_policy.as_deref() {
-            Some("noeviction") => {}
-            Some(policy) => {
-                return Err(Refused::Evicts { redis: redis(), policy: policy.to_owned() });
-            }
-            None => tracing::warn!(
-                redis = %self.config.redis.url,
-                "Redis does not say what it does when it is full; make sure that maxmemory-policy is noeviction"
-            ),
-        }
-        if synchronous_commit == "off" {
-            return Err(Refused::NotDurable { ledger: self.config.ledger.url.to_string() });
-        }
-        Ok(())
-    }
-
     fn waiting(&self, found: Option<StoreId>, named: Option<&StoreBinding>) -> String {
         let Config { namespace, redis, ledger, .. } = self.config;
         match (found, named) {
@@ -125,6 +103,29 @@ impl<'a> Gate<'a> {
             _ => format!("looking again at Redis {} and the ledger {}", redis.url, ledger.url),
         }
     }
+}
+
+/// Whether what these backends have taken stays taken.
+fn reliable(config: &Config, server: &Server, synchronous_commit: &str) -> Result<(), Refused> {
+    let redis = || config.redis.url.to_string();
+    if server.major_version().is_some_and(|major| major < LEAST_REDIS) {
+        let version = server.version.clone().unwrap_or_default();
+        return Err(Refused::OldRedis { redis: redis(), version });
+    }
+    match server.maxmemory_policy.as_deref() {
+        Some("noeviction") => {}
+        Some(policy) => {
+            return Err(Refused::Evicts { redis: redis(), policy: policy.to_owned() });
+        }
+        None => tracing::warn!(
+            redis = %config.redis.url,
+            "Redis does not say what it does when it is full; make sure that maxmemory-policy is noeviction"
+        ),
+    }
+    if synchronous_commit == "off" {
+        return Err(Refused::NotDurable { ledger: config.ledger.url.to_string() });
+    }
+    Ok(())
 }
 
 /// Looks until it is clear; `None` when told to stop first. `on_wait` hears each new reason for
@@ -176,4 +177,36 @@ pub async fn declare(config: &Config, service: &str, shutdown: &Shutdown) -> Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, load};
+
+    #[test]
+    fn only_backends_that_forget_nothing_can_be_relied_upon() {
+        let config = load(Sources::default()).expect("defaults");
+        let judged = |version: Option<&str>, policy: Option<&str>, durable| {
+            let server = Server {
+                version: version.map(str::to_owned),
+                maxmemory_policy: policy.map(str::to_owned),
+            };
+            reliable(&config, &server, durable)
+        };
+        let good = Some("noeviction");
+        for durable in ["on", "local", "remote_write", "remote_apply"] {
+            judged(Some("7.0.0"), good, durable).expect("good");
+        }
+        judged(Some("8.2.1"), None, "on").expect("nothing is known against it");
+        judged(None, good, "on").expect("nothing is known against it");
+        let refused = judged(Some("6.2.14"), good, "on").expect_err("too old");
+        assert!(refused.to_string().contains("version 6.2.14"), "{refused}");
+        for policy in ["allkeys-lru", "volatile-ttl", "allkeys-random"] {
+            let refused = judged(Some("7.0.0"), Some(policy), "on").expect_err("it evicts");
+            assert!(refused.to_string().contains(policy), "{refused}");
+        }
+        let refused = judged(Some("7.0.0"), good, "off").expect_err("not durable");
+        assert!(refused.to_string().contains("synchronous_commit"), "{refused}");
+    }
 }

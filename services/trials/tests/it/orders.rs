@@ -55,10 +55,13 @@ async fn whoever_was_told_the_final_state_is_never_told_reserved_again() {
     of_ingress.redis.url = of_ingress.redis.url.with_address(ingress_wire.address());
     of_consumer.redis.url = of_consumer.redis.url.with_address(consumer_wire.address());
     let address = line.ingress_with(of_ingress).await;
-    // The ledger decides, and Redis does not hear of it.
-    consumer_wire.refuse();
     line.start_with(Service::Consumer, of_consumer);
     let mut ann = Buyer::new(address, "ann");
+    // It starts only where it can compare; by now it has.
+    let before = ann.buy("shoe", "before", 1).await;
+    assert_eq!(ann.final_state(&before).await, "confirmed");
+    // The ledger decides, and Redis does not hear of it.
+    consumer_wire.refuse();
     let bought = ann.buy("shoe", "key-1", 1).await;
     until("the ledger has decided", async || {
         line.ledger.find_order(bought.request_id()).await.expect("the ledger")
