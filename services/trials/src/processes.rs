@@ -249,10 +249,14 @@ impl Process {
         }
     }
 
-    fn misdeeds(&self) -> Vec<String> {
+    /// What it has said so far.
+    pub fn log(&self) -> String {
         let log = self.dir.join(format!("{}.log", self.member.name));
-        let log = std::fs::read(log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log);
+        String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned()
+    }
+
+    fn misdeeds(&self) -> Vec<String> {
+        let log = self.log();
         let complaints =
             log.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked at"));
         let done = self.state().misdeeds.clone();

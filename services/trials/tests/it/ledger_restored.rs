@@ -1,6 +1,7 @@
 //! The ledger goes back in time: somebody restores it, or a standby takes over that lags. Redis still
 //! knows what was confirmed, and nothing of that is sold again.
 
+use std::path::Path;
 use std::time::Duration;
 
 use reconciler::{Address, Mode, Reconciled, reconcile};
@@ -9,9 +10,12 @@ use shared::domain::{Cause, ItemId, OrderState};
 use shared::ledger::FindingKind;
 use trials::buyer::{Answer, Buyer};
 use trials::line::{Line, Service, limited, sale};
-use trials::stack::{command, own_redis};
+use trials::processes::{Manning, Process};
+use trials::stack::{Scratch, command, own_redis};
 use trials::throng::Throng;
 use trials::until::{PATIENCE, until};
+
+const SOON: Duration = Duration::from_millis(500);
 
 /// Lays a copy of the ledger aside, inside it.
 const COPY: &str = "
@@ -82,7 +86,11 @@ async fn a_ledger_from_before_the_sale_is_noticed_in_mid_sale_and_gets_its_order
     line.start(Service::Consumer);
     line.start(Service::Consumer);
     line.start(Service::Compensator);
-    line.start(Service::Reconciler);
+    let scratch = Scratch::create();
+    let program = Path::new(env!("CARGO_BIN_EXE_trial"));
+    let manning = Manning { program, dir: scratch.path(), first_look: SOON, config: &line.config };
+    let reconciler = Process::alone(Service::Reconciler, manning).await;
+    reconciler.does(|reconciler| reconciler.start(None)).await;
     let throng = Throng::begin(address, "shoe");
     throng.until_more(PATIENCE).await;
     throng.until_more(PATIENCE).await;
@@ -105,6 +113,10 @@ async fn a_ledger_from_before_the_sale_is_noticed_in_mid_sale_and_gets_its_order
     let ends = throng.end().await;
     let books = line.until_lawful(&shoes.item).await;
     assert_eq!((ends.confirmed, ends.rejected, books.confirmed_units), (UNITS, 0, UNITS));
+    reconciler.does(|reconciler| reconciler.stop()).await;
+    let log = reconciler.log();
+    let error = log.lines().find(|line| line.contains("lacks confirmed orders"));
+    assert!(error.is_some_and(|line| line.contains(" ERROR ")), "{log}");
     let row = line.ledger.find_item(&shoes.item).await.expect("the ledger").expect("the item");
     let seen = line.snapshot(&shoes.item).await;
     assert_eq!((row.epoch, seen.epoch), (1, 1), "it caught up, and nothing was built anew");
