@@ -38,6 +38,8 @@ pub enum LetterEvent {
     Take,
     /// The broker has confirmed it.
     Send,
+    /// Nothing was sent after all.
+    PutBack,
     Discard,
 }
 
@@ -59,6 +61,7 @@ impl LetterState {
             (_, LetterEvent::Die) => Ok(Self::Parked),
             (Self::Parked | Self::Replaying, LetterEvent::Take) => Ok(Self::Replaying),
             (Self::Replaying, LetterEvent::Send) => Ok(Self::Replayed),
+            (Self::Replaying, LetterEvent::PutBack) => Ok(Self::Parked),
             (Self::Parked | Self::Replaying, LetterEvent::Discard) => Ok(Self::Discarded),
             (from, event) => Err(NoSuchLetterStep { from, event }),
         }
@@ -174,7 +177,9 @@ mod tests {
     fn a_settled_letter_only_dies_again() {
         for state in [LetterState::Replayed, LetterState::Discarded] {
             assert_eq!(state.next(LetterEvent::Die), Ok(LetterState::Parked));
-            for event in [LetterEvent::Take, LetterEvent::Send, LetterEvent::Discard] {
+            for event in
+                [LetterEvent::Take, LetterEvent::Send, LetterEvent::PutBack, LetterEvent::Discard]
+            {
                 assert!(state.next(event).is_err(), "{state} {event:?}");
             }
         }

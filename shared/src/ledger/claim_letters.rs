@@ -127,6 +127,24 @@ impl Ledger {
         unsigned(count)
     }
 
+    /// Puts letters back that this run has taken and not sent.
+    pub async fn put_letters_back(&self, run: &LetterRun, ids: &[Uuid]) -> Result<(), LedgerError> {
+        sqlx::query(
+            "WITH put_back AS (
+                 UPDATE dead_letters SET state = 'parked', run_id = NULL, claimed_until = NULL
+                 WHERE letter_id = ANY($1) AND state = 'replaying' AND run_id = $2
+             )
+             UPDATE letter_acts SET outcome = 'not_sent'
+             WHERE letter_id = ANY($1) AND run_id = $2 AND what = 'replay' AND outcome = 'begun'",
+        )
+        .bind(ids)
+        .bind(run.run_id)
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(self.failed("put dead letters back"))
+    }
+
     /// Notes that the broker has these letters. One that has died again meanwhile stays parked.
     pub async fn letters_sent(&self, run: &LetterRun, ids: &[Uuid]) -> Result<(), LedgerError> {
         sqlx::query(

@@ -249,7 +249,10 @@ impl Replayer<'_> {
         }
         crash::point("replay.taken");
         let ids: Vec<_> = taken.iter().map(|letter| letter.letter_id).collect();
-        self.meet_items(&taken).await?;
+        if let Err(halt) = self.meet_items(&taken).await {
+            self.backends.ledger.put_letters_back(&self.run, &ids).await?;
+            return Err(halt);
+        }
         let messages = messages(self.config, environment, &taken);
         let never = CancellationToken::new();
         let published = self.backends.publisher.publish_all(messages, &never);

@@ -168,7 +168,8 @@ async fn a_run_stops_at_a_share_of_failures_and_before_books_that_are_broken() {
     line.start(Service::Reconciler);
     let options = ReplayOptions { stop_at_failures: 0.2, ..as_fast_as_it_goes() };
     let report = desk.replay_as(&LetterFilter::default(), &options).await;
-    assert_eq!(report.stopped, Some(Stopped::Failures { failures: 5, ended: 5 }));
+    let expected = Some(Stopped::Failures { failures: 5, ended: 5 });
+    assert_eq!(report.stopped, expected, "{report:?}");
     line.stop_all().await;
 }
 

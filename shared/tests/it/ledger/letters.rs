@@ -116,6 +116,11 @@ async fn happens(books: &Books, letter: &Letter, event: LetterEvent, death: &str
                 .expect("in this run's hands");
             ledger.letters_sent(&run, &ids).await.expect("an answer");
         }
+        LetterEvent::PutBack => {
+            let in_hand = format!("UPDATE dead_letters SET run_id = '{}'", run.run_id);
+            ledger.meddle(&in_hand).await.expect("in this run's hands");
+            ledger.put_letters_back(&run, &ids).await.expect("an answer");
+        }
         LetterEvent::Discard => {
             let reason = "trial".parse().expect("a reason");
             let taken = ledger.begin_discard(&run, &reason, &ids).await.expect("an answer");
@@ -130,7 +135,13 @@ async fn statements_take_exactly_the_steps_of_the_table() {
     let books = Books::new().await;
     let letter = letter(&reservation("shoe", "ann", "1", 1), "first");
     books.ledger.park(std::slice::from_ref(&letter)).await.expect("parked");
-    let events = [LetterEvent::Die, LetterEvent::Take, LetterEvent::Send, LetterEvent::Discard];
+    let events = [
+        LetterEvent::Die,
+        LetterEvent::Take,
+        LetterEvent::Send,
+        LetterEvent::PutBack,
+        LetterEvent::Discard,
+    ];
     for from in LetterState::ALL {
         for event in events {
             put_into(&books, letter.letter_id, from).await;
