@@ -16,7 +16,7 @@ demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alo
 
 test: backends  ## Run every test on a private stack
 	$(CARGO) build --workspace --all-targets
-	$(BUILT)/lastunit stack exec --fresh --dir .lastunit/test -- $(CARGO) test --workspace
+	$(BUILT)/lastunit stack exec --fresh --dir .lastunit/test -- env RUST_TEST_THREADS=4 $(CARGO) test --workspace
 
 soak: backends  ## Sell while everything fails, and judge every round (ROUNDS=20 SEED=1 ARGS="--buyers 200")
 	$(CARGO) run --package trials --bin trial -- soak --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(ARGS)

@@ -90,7 +90,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "metrics.listen",
         default: "",
-        help: "Address and port on which a process also serves `/metrics`, for services without HTTP of their own; empty for none.",
+        help: "Address and port on which a process also serves `/metrics` and `/readyz`, for services without HTTP of their own; empty for none.",
     },
     Setting {
         path: "log.filter",

@@ -15,6 +15,7 @@ use crate::queue;
 use crate::retry::Pauses;
 use crate::shutdown::Shutdown;
 use crate::stock::{Server, Stock};
+use crate::telemetry::readiness::{self, Check};
 
 /// The oldest Redis whose scripts know what they may do when it is full.
 const LEAST_REDIS: u32 = 7;
@@ -141,6 +142,7 @@ pub async fn pass(
         let reason = match gate.look().await? {
             Found::Clear { environment, standing } => {
                 tracing::info!(%environment, ?standing, "ledger and Redis belong together");
+                readiness::report(Check::Admission, None);
                 return Ok(Some(environment));
             }
             Found::Unclear(reason) => reason,
@@ -148,6 +150,7 @@ pub async fn pass(
         if reason != told {
             tracing::warn!(reason, "not at work yet");
             on_wait(&reason);
+            readiness::report(Check::Admission, Some(reason.clone()));
             told = reason;
         }
         tokio::select! {

@@ -15,6 +15,8 @@ use crate::config::limits::{PUBLISH_WAITING, PUBLISH_WINDOW};
 use crate::contract::{DeadLetter, ReservationsPlaced, encode_reservations};
 use crate::domain::Namespace;
 use crate::retry::Pauses;
+use crate::telemetry::metrics;
+use crate::telemetry::readiness::{self, Check};
 
 /// A message to publish, persistent.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +50,18 @@ pub enum PublishOutcome {
     Unknown(String),
     /// The broker had no queue for it and dropped it.
     Unroutable,
+}
+
+impl PublishOutcome {
+    /// Its name in metrics.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::NotSent(_) => "not_sent",
+            Self::Unknown(_) => "unknown",
+            Self::Unroutable => "unroutable",
+        }
+    }
 }
 
 /// A handle on a publishing connection; cheap to clone. The last clone closes it.
@@ -111,6 +125,7 @@ impl Publisher {
             // No more than what may wait, so that a long list does not refuse itself.
             let turn: Vec<_> = messages.drain(..messages.len().min(PUBLISH_WINDOW)).collect();
             let outcomes = join_all(turn.iter().map(|message| self.publish(message.clone()))).await;
+            tell_of_letters(&turn, &outcomes);
             let mut reason = None;
             for (message, outcome) in turn.into_iter().zip(outcomes) {
                 if outcome != PublishOutcome::Confirmed {
@@ -133,5 +148,22 @@ impl Publisher {
             }
         }
         Some(())
+    }
+}
+
+/// A dead letter that the broker does not take is loud: whatever else travelled with it waits.
+fn tell_of_letters(messages: &[Outgoing], outcomes: &[PublishOutcome]) {
+    let letters = messages.iter().zip(outcomes).filter(|(message, _)| message.route == Route::Dead);
+    let mut trouble = None;
+    let mut any = false;
+    for (_, outcome) in letters {
+        any = true;
+        if *outcome != PublishOutcome::Confirmed {
+            metrics::letter_not_taken(outcome.name());
+            trouble = Some(format!("RabbitMQ does not take dead letters: {outcome:?}"));
+        }
+    }
+    if any {
+        readiness::report(Check::DeadLetters, trouble);
     }
 }

@@ -1,15 +1,17 @@
-//! Shows the numbers of this process to whoever asks over HTTP.
+//! Shows the numbers of this process, and whether it is at work, to whoever asks over HTTP.
 
 use std::io;
 use std::net::SocketAddr;
 
+use axum::Json;
 use axum::Router;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::metrics;
+use super::{metrics, readiness};
 use crate::config;
 
 /// What Prometheus calls its text.
@@ -28,7 +30,15 @@ pub async fn metrics_page() -> impl IntoResponse {
     ([(CONTENT_TYPE, TEXT)], metrics::render())
 }
 
-/// Begins to count, and serves `/metrics` for as long as the process runs, if it is said where.
+/// The page `/readyz`: 503 with what is wrong while the process cannot do its work.
+async fn readiness_page() -> impl IntoResponse {
+    let troubles = readiness::troubles();
+    let ready = troubles.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(serde_json::json!({ "ready": ready, "checks": troubles })))
+}
+
+/// Begins to count, and serves `/metrics` and `/readyz` for as long as the process runs, if it is said where.
 pub async fn expose(config: &config::Metrics) -> Result<(), CannotExpose> {
     metrics::init();
     let Some(address) = config.listen else { return Ok(()) };
@@ -37,7 +47,9 @@ pub async fn expose(config: &config::Metrics) -> Result<(), CannotExpose> {
     let address = listener.local_addr().unwrap_or(address);
     tracing::info!("serving metrics on http://{address}/metrics");
     tokio::spawn(async move {
-        let pages = Router::new().route("/metrics", get(metrics_page));
+        let pages = Router::new()
+            .route("/metrics", get(metrics_page))
+            .route("/readyz", get(readiness_page));
         if let Err(error) = axum::serve(listener, pages).await {
             tracing::warn!(%error, "metrics are served no more");
         }

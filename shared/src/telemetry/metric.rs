@@ -20,6 +20,7 @@ pub enum Metric {
     DecidedReservations,
     DecidedUnits,
     DeadLetters,
+    LettersNotTaken,
     OverdueSteps,
     Findings,
     ItemAvailable,
@@ -75,10 +76,11 @@ const ANSWERS: &[&str] = &[
 const DECISIONS: &[&str] = &["confirmed", "rejected", "expired", "surplus", "parked"];
 const REASONS: &[&str] =
     &["undecodable", "foreign_environment", "unknown_item", "mismatch", "hopeless", "refused"];
+const NOT_TAKEN: &[&str] = &["unroutable", "unknown", "not_sent"];
 const STEPS: &[&str] = &["confirm", "restore", "publish_again", "leave_parked", "leave_queued"];
 
 impl Metric {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::PurchaseAnswers,
         Self::ReservedUnits,
         Self::ConfirmedUnits,
@@ -86,6 +88,7 @@ impl Metric {
         Self::DecidedReservations,
         Self::DecidedUnits,
         Self::DeadLetters,
+        Self::LettersNotTaken,
         Self::OverdueSteps,
         Self::Findings,
         Self::ItemAvailable,
@@ -125,6 +128,8 @@ impl Metric {
                 "The units of these reservations."),
             Self::DeadLetters => counter("lastunit_dead_letters_total", "messages", "reason", REASONS,
                 "Messages that this process gave to the dead letters."),
+            Self::LettersNotTaken => counter("lastunit_dead_letters_not_taken_total", "attempts", "outcome", NOT_TAKEN,
+                "Attempts to give a message to the dead letters that the broker did not take; it is kept and tried again."),
             Self::OverdueSteps => counter("lastunit_overdue_steps_total", "holds", "step", STEPS,
                 "Overdue holds that the reconciler looked at, by what it did."),
             Self::Findings => counter("lastunit_findings_total", "findings", "kind", &[],

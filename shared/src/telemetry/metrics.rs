@@ -90,6 +90,11 @@ pub fn buried(reason: &'static str) {
     by(Metric::DeadLetters, reason, 1);
 }
 
+/// The broker did not take a dead letter, which is kept and tried again.
+pub(crate) fn letter_not_taken(outcome: &'static str) {
+    by(Metric::LettersNotTaken, outcome, 1);
+}
+
 /// The reconciler looked at an overdue hold.
 pub fn overdue(step: &'static str) {
     by(Metric::OverdueSteps, step, 1);

@@ -1,9 +1,10 @@
-//! Logs, which go to standard error, so that results on standard output stay clean; and numbers, which
-//! whoever asks for `/metrics` gets to see.
+//! Logs, which go to standard error, so that results on standard output stay clean; and numbers and
+//! readiness, which whoever asks for `/metrics` and `/readyz` gets to see.
 
 mod exposition;
 mod metric;
 pub mod metrics;
+pub(crate) mod readiness;
 
 pub use exposition::{CannotExpose, expose, metrics_page};
 pub use metric::{Kind, Metric, Row};

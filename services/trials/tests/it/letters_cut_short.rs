@@ -3,15 +3,17 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use load::client::Client;
 use shared::domain::{LetterState, OrderState};
 use shared::ledger::LetterFilter;
 use trials::desk::Desk;
 use trials::line::{Line, Service, sale};
-use trials::messages::hold;
-use trials::stack::own_stack;
+use trials::messages::{hold, reservation};
+use trials::stack::{Scratch, own_stack};
 use trials::until::until;
 
 use crate::letters::{BREAK, MEND, holds, state_of, until_confirmed};
+use crate::numbers::Told;
 
 const LETTERS: usize = 12;
 
@@ -169,4 +171,49 @@ async fn a_queue_of_dead_letters_that_is_deleted_or_unbound_loses_none() {
     for one in &bad {
         assert_eq!(state_of(&line, one).await, Some(OrderState::Confirmed));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_takes_no_dead_letters_is_told_loudly_until_it_does() {
+    let stack = own_stack();
+    let line = Line::on(stack.backend.endpoints()).await;
+    let shoes = sale("shoe", 10);
+    line.sell(&shoes).await;
+    let scratch = Scratch::create();
+    let consumer = Told::start(Service::Consumer, scratch.path(), &line.config);
+    let ready = async || Client::new(consumer.address).get("/readyz").await.ok();
+    until("the consumer is at work", async || ready().await.filter(|page| page.status == 200))
+        .await;
+
+    // Of another kind and bound to nothing: it can neither be used nor declared again.
+    let exchange =
+        format!("rabbit_misc:r(<<\"/\">>, exchange, <<\"{}.dead\">>)", line.config.namespace);
+    let delete = format!("rabbit_exchange:delete({exchange}, false, <<\"trial\">>).");
+    let spoil = format!(
+        "rabbit_exchange:delete({exchange}, false, <<\"trial\">>),
+         rabbit_exchange:declare({exchange}, fanout, true, false, false, [], <<\"trial\">>)."
+    );
+    let ctl = |what: &str| {
+        tokio::task::block_in_place(|| stack.backend.rabbitmq.ctl(&["eval", what])).expect("obeyed")
+    };
+    let desk = Desk::of(&line);
+    let ghost = reservation(&"ghost".parse().expect("an item"), "ann", "key-1", 1);
+    ctl(&spoil);
+    desk.publish(&ghost).await;
+    let page = until("it says so", async || ready().await.filter(|page| page.status == 503)).await;
+    let said = String::from_utf8(page.body.to_vec()).expect("text");
+    assert!(said.contains("dead_letters") && said.contains("does not take"), "{said}");
+    let numbers = consumer.numbers().await.expect("its numbers");
+    let refused = |outcome| {
+        let name = format!("lastunit_dead_letters_not_taken_total{{outcome=\"{outcome}\"}}");
+        numbers.get(&name).copied().unwrap_or(0.0)
+    };
+    assert!(refused("unroutable") + refused("unknown") + refused("not_sent") > 0.0, "{numbers:?}");
+
+    ctl(&delete);
+    until("it is at work again", async || ready().await.filter(|page| page.status == 200)).await;
+    let mut line = line;
+    line.start(Service::Reconciler);
+    desk.until_parked(&ghost).await;
+    line.stop_all().await;
 }

@@ -15,13 +15,13 @@ use trials::stack::Scratch;
 use trials::until::until;
 
 /// A service as a process, and where it shows its numbers.
-struct Told {
+pub(crate) struct Told {
     _process: Companion,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Told {
-    fn start(service: Service, dir: &Path, config: &Config) -> Self {
+    pub(crate) fn start(service: Service, dir: &Path, config: &Config) -> Self {
         let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_trial"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LASTUNIT_")) {
@@ -47,7 +47,7 @@ impl Told {
     }
 
     /// Everything that it says, by name and labels.
-    async fn numbers(&self) -> Option<HashMap<String, f64>> {
+    pub(crate) async fn numbers(&self) -> Option<HashMap<String, f64>> {
         let page = Client::new(self.address).get("/metrics").await.ok()?;
         assert_eq!(page.status, 200);
         let page = String::from_utf8(page.body.to_vec()).expect("text");
