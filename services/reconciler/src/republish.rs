@@ -2,18 +2,25 @@
 //! published again, under their own reservation ids, and decided once more.
 
 use shared::backends::Backends;
-use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH};
+use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH, SETTLE_DEADLINE};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, ItemId, Reservation, partition};
 use shared::ledger::{Ledger, LedgerError};
 use shared::queue::{Outgoing, PublishOutcome};
 use shared::stock::{Bucket, Stock, StockError};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// Why not everything was published. What was is decided once, however often it comes.
 #[derive(Debug, thiserror::Error)]
 pub enum RepublishError {
-    #[error("cannot publish orders again that the ledger has lost: {0:?}")]
+    #[error("cannot publish reservations again: {0:?}")]
     Publish(PublishOutcome),
+    #[error(
+        "RabbitMQ did not take lost orders within {} s; see that it runs, then run this again",
+        SETTLE_DEADLINE.as_secs()
+    )]
+    NotTaken,
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
@@ -36,7 +43,7 @@ pub(crate) async fn republish_confirmed(
     let mut published = 0;
     let mut lost = Lost::of(item);
     while let Some(page) = lost.next_page(&backends.ledger, &backends.stock).await? {
-        publish(backends, address, item, &page).await?;
+        publish_patiently(backends, address, item, &page).await?;
         published += page.len() as u64;
     }
     Ok(published)
@@ -69,6 +76,22 @@ impl Lost {
     }
 }
 
+/// Waits for a broker that is away for a moment, such as for a connection that a command has just
+/// begun to make.
+async fn publish_patiently(
+    backends: &Backends,
+    address: &Address,
+    item: &ItemId,
+    reservations: &[Reservation],
+) -> Result<(), RepublishError> {
+    let never = CancellationToken::new();
+    let published = backends.publisher.publish_all(messages(address, item, reservations), &never);
+    match timeout(SETTLE_DEADLINE, published).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(RepublishError::NotTaken),
+    }
+}
+
 /// Publishes reservations of an item, and waits for the broker to have them.
 pub(crate) async fn publish(
     backends: &Backends,
@@ -76,14 +99,21 @@ pub(crate) async fn publish(
     item: &ItemId,
     reservations: &[Reservation],
 ) -> Result<(), RepublishError> {
-    let partition = partition(item, address.partitions);
-    for reservations in reservations.chunks(PUBLISH_BATCH) {
-        let reservations = reservations.to_vec();
-        let placed = ReservationsPlaced { environment: address.environment, reservations };
-        match backends.publisher.publish(Outgoing::reservations(partition, &placed)).await {
+    for message in messages(address, item, reservations) {
+        match backends.publisher.publish(message).await {
             PublishOutcome::Confirmed => {}
             outcome => return Err(RepublishError::Publish(outcome)),
         }
     }
     Ok(())
+}
+
+/// As many messages as it takes.
+fn messages(address: &Address, item: &ItemId, reservations: &[Reservation]) -> Vec<Outgoing> {
+    let partition = partition(item, address.partitions);
+    let message = |reservations: &[Reservation]| {
+        let (environment, reservations) = (address.environment, reservations.to_vec());
+        Outgoing::reservations(partition, &ReservationsPlaced { environment, reservations })
+    };
+    reservations.chunks(PUBLISH_BATCH).map(message).collect()
 }
