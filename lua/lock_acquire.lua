@@ -10,7 +10,6 @@
 -- ARGV[5] purpose
 -- ARGV[6] presence_ms: for how long the caller keeps its place without asking again; 0 gives it up
 -- ARGV[7] most callers that have a place
--- ARGV[8] kept_ms: how long the last fence is remembered here; the ledger remembers it for ever
 -- REPLY taken fence: the caller has it for a whole lease; asked again with its token, under the same fence
 -- REPLY busy fence since_ms left_ms waiting holder purpose: another one has it, or is the next to have it
 -- INVARIANT one token at a time has the lock, nobody else's lease gets longer or shorter, and fences only rise.
@@ -18,7 +17,7 @@
 local lock_key, fence_key, waiting_key = KEYS[1], KEYS[2], KEYS[3]
 local token, lease_ms, floor = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local holder, purpose = ARGV[4], ARGV[5]
-local presence_ms, most_places, kept_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+local presence_ms, most_places = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local now = now_ms()
 local lock = redis.call('HMGET', lock_key, 'token', 'fence', 'since_ms', 'holder', 'purpose')
@@ -55,7 +54,7 @@ if #left > 0 then
   redis.call('HDEL', waiting_key, unpack(left))
 end
 if is_own or (is_free and is_next) then
-  redis.call('SET', fence_key, whole(math.max(counter, fence)), 'PX', kept_ms)
+  redis.call('SET', fence_key, whole(math.max(counter, fence)))
   redis.call('HSET', lock_key, 'token', token, 'fence', whole(fence), 'since_ms', since_ms,
     'holder', holder, 'purpose', purpose)
   redis.call('PEXPIRE', lock_key, lease_ms)

@@ -3,7 +3,7 @@
 use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::ItemId;
 use shared::ledger::{Ledger, LedgerError};
-use shared::stock::{Bucket, RetireReply, Stock, StockError};
+use shared::stock::{Bucket, ForgetLockReply, RetireReply, Stock, StockError};
 
 /// Why an item did not leave. It is tried again.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,9 @@ pub(crate) async fn retire(
                 return Ok(());
             }
         }
+    }
+    if stock.forget_lock(item).await? == ForgetLockReply::Busy {
+        return Ok(());
     }
     if ledger.leave_redis(item).await? {
         tracing::info!(%item, "left Redis after its sale");

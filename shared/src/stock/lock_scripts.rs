@@ -9,7 +9,7 @@ use super::lock::LockRequest;
 use super::reply::Words;
 use super::script::Call;
 use super::{Stock, StockError};
-use crate::config::limits::{LOCK_PLACES, LOCK_PRESENCE, RECORD_RETENTION};
+use crate::config::limits::{LOCK_PLACES, LOCK_PRESENCE};
 use crate::domain::{ItemId, UnixMillis};
 
 /// Who has an item's lock, or is the next to have it.
@@ -102,7 +102,6 @@ impl Stock {
             .arg(one_word(request.purpose))
             .arg(presence.as_millis())
             .arg(LOCK_PLACES)
-            .arg(RECORD_RETENTION.as_millis())
     }
 
     pub(super) async fn lock_renew(

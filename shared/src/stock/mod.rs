@@ -45,7 +45,7 @@ pub use lock_scripts::{LockHolder, LockStanding};
 pub use read_holds::HoldsPage;
 pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
-pub use retire::RetireReply;
+pub use retire::{ForgetLockReply, RetireReply};
 pub use scan_confirmed::ConfirmedPage;
 pub use server::Server;
 pub use snapshot::{Incarnation, Snapshot};

@@ -50,6 +50,7 @@ const READ_BY: &[(&str, &str)] = &[
     ("find_holds", "find_holds.rs"),
     ("next_look", "next_look.rs"),
     ("forget_holds", "warm.rs"),
+    ("forget_lock", "retire.rs"),
     ("freeze", "freeze.rs"),
     ("lock_acquire", "lock_scripts.rs"),
     ("lock_release", "lock_scripts.rs"),
