@@ -15,7 +15,8 @@
 //! | [`throng`] | buyers who go on through whatever befalls the line |
 //! | [`until`] | waiting for a condition, with a bound |
 //!
-//! [`letters_bench`] measures work on many dead letters.
+//! [`letters_bench`] measures work on many dead letters, [`correction_bench`] how long a correction keeps
+//! buyers waiting.
 //!
 //! The soak lets services run as processes and everything fail, with the binary `trial`:
 //!
@@ -30,6 +31,7 @@
 
 pub mod auditor;
 pub mod buyer;
+pub mod correction_bench;
 pub mod crowd;
 pub mod desk;
 pub mod faults;

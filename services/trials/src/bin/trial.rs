@@ -37,6 +37,15 @@ enum Args {
     HoldLock(HoldLockArgs),
     /// Correct an item once, and say how that ended (STOP_AT=point:times stands still in between)
     Reconcile(ReconcileArgs),
+    /// Measure how long corrections keep buyers waiting, on a private Redis and PostgreSQL
+    CorrectionBench {
+        /// Holds in flight while the item is corrected
+        #[arg(long, default_value_t = 1_000)]
+        holds: usize,
+        /// Buyers of the item that is compared while Redis is watched
+        #[arg(long, default_value_t = 100_000)]
+        buyers: usize,
+    },
     /// Sell again and again while processes, backends and wires fail, and judge every round
     ///
     /// Exit status 0 only if no round broke a law.
@@ -119,6 +128,10 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
         Args::Reconcile(args) => runtime.block_on(reconcile(args)),
+        Args::CorrectionBench { holds, buyers } => {
+            runtime.block_on(trials::correction_bench::correction_bench(holds, buyers));
+            Ok(ExitCode::SUCCESS)
+        }
         Args::Soak(args) => runtime.block_on(soak(args)),
     };
     // Whatever an interrupted soak left running ends here, before this process does.
