@@ -56,7 +56,8 @@ pub(crate) enum Command {
     Consumer,
     /// Give stock back that the ledger did not sell; run as many as you like
     Compensator,
-    /// Finish what others left unfinished, and keep dead letters; run one or more
+    /// Warm up what is due, finish what others left, keep Redis in line with the ledger; run one or
+    /// more
     Reconciler,
     /// Run every service in this one process
     All(Listen),
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Lock(LockCommand),
     /// Compare Redis with the ledger, and correct what differs
+    ///
+    /// Exit status 0 only if every item agrees, or does now. A running reconciler does the same by
+    /// itself: every minute for what has changed, every hour for everything.
     Reconcile(ReconcileArgs),
     /// Look at the Redis that may sell for this ledger
     #[command(subcommand)]

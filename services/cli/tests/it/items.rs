@@ -42,6 +42,27 @@ async fn a_warm_item_keeps_its_terms() {
 }
 
 #[tokio::test]
+async fn what_is_not_put_stays_as_it_is() {
+    let World { config } = World::new().await;
+    let new = run(lastunit(&config).args(["item", "put", "hat", "--closes-at", "+1h"]));
+    assert_eq!(new.status.code(), Some(1));
+    assert!(stderr(&new).contains("--total"), "{}", stderr(&new));
+
+    let put = |arguments: &[&str]| {
+        let output = run(lastunit(&config).args(["item", "put", "hat"]).args(arguments));
+        assert!(output.status.success(), "{}", stderr(&output));
+        json(lastunit(&config).args(["item", "show", "hat", "--json"]))
+    };
+    put(&["--total", "5", "--limit", "2"]);
+    assert!(run(lastunit(&config).args(["warm", "hat"])).status.success());
+    let longer = put(&["--closes-at", "2030-01-01T00:00:00Z"]);
+    assert_eq!((&longer["total"], &longer["limit_per_buyer"]), (&5.into(), &2.into()));
+    assert_eq!(longer["closes_at"], "2030-01-01T00:00:00.000Z");
+    let unlimited = run(lastunit(&config).args(["item", "put", "hat", "--limit", "none"]));
+    assert_eq!(unlimited.status.code(), Some(1), "a limit is fixed once the item is warm");
+}
+
+#[tokio::test]
 async fn what_does_not_exist_is_said_with_what_to_do() {
     let World { config } = World::new().await;
     let output = run(lastunit(&config).args(["item", "show", "ghost"]));

@@ -22,12 +22,12 @@ const DEFAULT_LENGTH: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct PutArgs {
     /// Item id: 1–64 of A–Z a–z 0–9 . _ -
     item: ItemId,
-    /// Units to sell, 0–1,000,000,000
+    /// Units to sell, 0–1,000,000,000; needed for a new item
     #[arg(long, value_name = "UNITS")]
-    total: u64,
-    /// Most units that one buyer may have [default: no limit]
+    total: Option<u64>,
+    /// Most units that one buyer may have, or `none` [default: none]
     #[arg(long, value_name = "UNITS")]
-    limit: Option<u64>,
+    limit: Option<Limit>,
     /// When the sale opens: RFC 3339, `now`, or from now on like +30s, +10m, +2h, +1d [default: now]
     #[arg(long, value_name = "TIME")]
     opens_at: Option<Time>,
@@ -36,6 +36,23 @@ pub(crate) struct PutArgs {
     closes_at: Option<Time>,
     #[command(flatten)]
     output: Output,
+}
+
+/// A limit, as people write it.
+#[derive(Debug, Clone, Copy)]
+struct Limit(Option<u64>);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let units =
+            text.parse().map_err(|_| format!("{text:?} is not a number of units or `none`"))?;
+        Ok(Self(Some(units)))
+    }
 }
 
 /// A point in time, as people write it.
@@ -116,9 +133,10 @@ fn limit(sale: &Sale) -> String {
     sale.limit_per_buyer.map_or("no limit".to_owned(), |limit| format!("{limit} a buyer"))
 }
 
-/// The sale that the flags describe. A window that is not given stays as it is.
+/// The sale that the flags describe. What is not given stays as it is.
 fn sale(args: &PutArgs, existing: Option<Item>) -> anyhow::Result<Sale> {
-    let window = existing.map(|item| item.sale.window);
+    let existing = existing.map(|item| item.sale);
+    let window = existing.as_ref().map(|sale| sale.window);
     let now = UnixMillis::from(SystemTime::now());
     let opens_at = args.opens_at.map(|time| time.0).or(window.map(|window| window.opens_at()));
     let opens_at = opens_at.unwrap_or(now);
@@ -126,7 +144,13 @@ fn sale(args: &PutArgs, existing: Option<Item>) -> anyhow::Result<Sale> {
     let closes_at = closes_at.unwrap_or(opens_at.plus(DEFAULT_LENGTH));
     let window = Window::new(opens_at, closes_at)
         .with_context(|| format!("opens at {opens_at}, closes at {closes_at}"))?;
-    Ok(Sale::new(args.item.clone(), args.total, args.limit, window)?)
+    let total = args.total.or(existing.as_ref().map(|sale| sale.total));
+    let total = total.with_context(|| format!("{} is new: say --total UNITS", args.item))?;
+    let limit = match args.limit {
+        Some(Limit(limit)) => limit,
+        None => existing.and_then(|sale| sale.limit_per_buyer),
+    };
+    Ok(Sale::new(args.item.clone(), total, limit, window)?)
 }
 
 #[cfg(test)]
