@@ -4,7 +4,7 @@ use super::keys::Bucket;
 use super::reply::Words;
 use super::{Stock, StockError};
 use crate::config::limits::{CLAIM_BATCH, LONGEST_LOOK_PAUSE};
-use crate::domain::{BucketStanding, Quantity, Reservation, UnixMillis};
+use crate::domain::{BucketStanding, Reservation};
 
 /// A hold that nobody has finished in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,16 +68,5 @@ fn read(bucket: &Bucket, reply: &str) -> Result<Option<Overdue>, StockError> {
         "gone" => return Ok(None),
         _ => return Err(words.malformed()),
     }
-    Ok(Some(Overdue {
-        reservation: Reservation {
-            request_id: words.parse()?,
-            reservation_id: words.parse()?,
-            item: bucket.item.clone(),
-            epoch: words.parse()?,
-            buyer: words.parse()?,
-            quantity: Quantity::new(words.parse()?).map_err(|_| words.malformed())?,
-            reserved_at: UnixMillis(words.parse()?),
-        },
-        tries: words.parse()?,
-    }))
+    Ok(Some(Overdue { reservation: words.reservation(&bucket.item)?, tries: words.parse()? }))
 }

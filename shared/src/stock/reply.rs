@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::error::StockError;
-use crate::domain::{HoldStanding, HoldState};
+use crate::domain::{HoldStanding, HoldState, ItemId, Quantity, Reservation, UnixMillis};
 
 /// The words of one reply.
 pub(super) struct Words<'a> {
@@ -44,6 +44,19 @@ impl<'a> Words<'a> {
                 verdict.parse().map(HoldStanding::Restored).map_err(|_| self.malformed())
             }
         }
+    }
+
+    /// The next words: request id, reservation id, epoch, buyer, quantity, when it was reserved.
+    pub(super) fn reservation(&mut self, item: &ItemId) -> Result<Reservation, StockError> {
+        Ok(Reservation {
+            request_id: self.parse()?,
+            reservation_id: self.parse()?,
+            item: item.clone(),
+            epoch: self.parse()?,
+            buyer: self.parse()?,
+            quantity: Quantity::new(self.parse()?).map_err(|_| self.malformed())?,
+            reserved_at: UnixMillis(self.parse()?),
+        })
     }
 
     pub(super) fn malformed(&self) -> StockError {

@@ -4,7 +4,7 @@ use super::keys::Bucket;
 use super::reply::Words;
 use super::{Stock, StockError};
 use crate::config::limits::HOLDS_PAGE;
-use crate::domain::{Quantity, Reservation, UnixMillis};
+use crate::domain::Reservation;
 
 /// One page of confirmed records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +52,5 @@ fn read(bucket: &Bucket, reply: &str) -> Result<Reservation, StockError> {
         "confirmed" => {}
         _ => return Err(words.malformed()),
     }
-    Ok(Reservation {
-        request_id: words.parse()?,
-        reservation_id: words.parse()?,
-        item: bucket.item.clone(),
-        epoch: words.parse()?,
-        buyer: words.parse()?,
-        quantity: Quantity::new(words.parse()?).map_err(|_| words.malformed())?,
-        reserved_at: UnixMillis(words.parse()?),
-    })
+    words.reservation(&bucket.item)
 }
