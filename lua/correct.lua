@@ -11,7 +11,7 @@
 -- ARGV[6] confirmed_units to add to what was counted; negative once an operator has vouched for a ledger that lacks them
 -- ARGV[7..] for each buyer: buyer, units to add to the total
 -- REPLY corrected units: so many were added; available never falls below 0, the rest is left over
--- REPLY already: this correction was made before
+-- REPLY already units: this correction was made before, and added so many
 -- REPLY absent: the item is not in this Redis
 -- REPLY moved epoch: the bucket was built anew
 -- REPLY stale fence: a later holder of the lock was here
@@ -24,7 +24,7 @@ local confirmed_units = tonumber(ARGV[6])
 local FIRST_BUYER, BUYER_WIDTH = 7, 2
 
 local sale = redis.call('HMGET', sale_key,
-  'epoch', 'fence', 'freeze_token', 'frozen_until_ms', 'corrected_by', 'available')
+  'epoch', 'fence', 'freeze_token', 'frozen_until_ms', 'corrected_by', 'available', 'corrected_units')
 if not sale[1] then
   return 'absent'
 end
@@ -35,7 +35,7 @@ if tonumber(sale[2] or 0) > tonumber(fence) then
   return 'stale ' .. sale[2]
 end
 if sale[5] == token then
-  return 'already'
+  return 'already ' .. sale[7]
 end
 if sale[3] ~= token or now_ms() >= tonumber(sale[4] or 0) then
   return 'lapsed'
@@ -49,7 +49,8 @@ end
 local totals = #names > 0 and redis.call('HMGET', buyers_key, unpack(names)) or {}
 
 -- Point of no return: everything above only read, everything below only writes.
-redis.call('HSET', sale_key, 'fence', fence, 'corrected_by', token)
+redis.call('HSET', sale_key,
+  'fence', fence, 'corrected_by', token, 'corrected_units', whole(added))
 if added ~= 0 then
   redis.call('HINCRBY', sale_key, 'available', whole(added))
 end

@@ -201,8 +201,7 @@ impl Corrector<'_> {
         };
         let item = bucket.item.clone();
         match reply {
-            CorrectReply::Corrected { added } => Ok(added),
-            CorrectReply::Already => Ok(correction.units),
+            CorrectReply::Corrected { added } | CorrectReply::Already { added } => Ok(added),
             CorrectReply::Lapsed => Err(CorrectError::Lapsed(item)),
             CorrectReply::Stale { .. } => Err(CorrectError::Lost(self.lock.lost_to_another())),
             CorrectReply::Moved { .. } => Err(CorrectError::Moved(item)),

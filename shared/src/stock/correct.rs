@@ -28,8 +28,8 @@ pub struct Correction {
 pub enum CorrectReply {
     /// So many units were added: never so few that less than 0 would be available.
     Corrected { added: i64 },
-    /// This correction was made before.
-    Already,
+    /// This correction was made before, and added so many.
+    Already { added: i64 },
     /// The item is not in this Redis.
     Absent,
     /// The bucket was built anew.
@@ -84,7 +84,7 @@ impl Stock {
         let mut words = Words::of("correct", &reply);
         Ok(match words.word()? {
             "corrected" => CorrectReply::Corrected { added: words.parse()? },
-            "already" => CorrectReply::Already,
+            "already" => CorrectReply::Already { added: words.parse()? },
             "absent" => CorrectReply::Absent,
             "moved" => CorrectReply::Moved { epoch: words.parse()? },
             "stale" => CorrectReply::Stale { fence: words.parse()? },

@@ -89,7 +89,7 @@ async fn one_freeze_corrects_once() {
     let shop = Shop::selling(9, None).await;
     let freeze = shop.freeze(2, LONG).await;
     assert_eq!(shop.correct(freeze, &units(7)).await, CorrectReply::Corrected { added: 7 });
-    assert_eq!(shop.correct(freeze, &units(7)).await, CorrectReply::Already);
+    assert_eq!(shop.correct(freeze, &units(7)).await, CorrectReply::Already { added: 7 });
     assert_eq!(shop.numbers().await.0, 16);
 }
 
@@ -112,6 +112,7 @@ async fn a_correction_never_goes_below_nothing_and_says_what_it_did() {
     let shop = Shop::selling(5, None).await;
     let freeze = shop.freeze(2, LONG).await;
     assert_eq!(shop.correct(freeze, &units(-7)).await, CorrectReply::Corrected { added: -5 });
+    assert_eq!(shop.correct(freeze, &units(-7)).await, CorrectReply::Already { added: -5 });
     assert_eq!(shop.numbers().await.0, 0);
 }
 
@@ -133,7 +134,7 @@ async fn totals_of_buyers_are_corrected_by_difference_too() {
     let buyers = vec![total("ann", 1), total("bob", -9), total("cid", 3)];
     let correction = Correction { buyers, ..units(0) };
     assert_eq!(shop.correct(freeze, &correction).await, CorrectReply::Corrected { added: 0 });
-    assert_eq!(shop.correct(freeze, &correction).await, CorrectReply::Already);
+    assert_eq!(shop.correct(freeze, &correction).await, CorrectReply::Already { added: 0 });
     shop.thaw(freeze).await;
     let names = ["ann", "bob", "cid", "dan"].map(buyer);
     let totals = shop.stock.read_totals(&shop.bucket, &names).await.expect("an answer");
