@@ -78,7 +78,8 @@ impl Corrector<'_> {
         let mut page = pages.next().unwrap_or_default();
         loop {
             let found = self.one_freeze(page).await?;
-            all.units += found.units;
+            // What an earlier freeze has left uncorrected is found again.
+            all.units = all.added + found.units;
             all.added += found.added;
             all.buyers.extend(found.buyers);
             all.buyers_corrected |= found.buyers_corrected;

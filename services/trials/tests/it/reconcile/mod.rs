@@ -4,6 +4,7 @@ mod freezes;
 mod in_flight;
 mod late;
 mod load;
+mod pages;
 mod retiring;
 mod several;
 mod warming;
