@@ -94,15 +94,19 @@ async fn dies_correcting(point: &'static str) {
     line.stop_all().await;
 }
 
-// Side by side: each waits until the lock of the dead one is free.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconciler_may_die_between_settling_and_correcting_what_redis_lost() {
+    dies_recovering("recover.settled").await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reconciler_may_die_at_every_step_of_a_recovery() {
-    tokio::join!(dies_recovering("recover.settled"), dies_recovering("recover.corrected"));
+async fn a_reconciler_may_die_before_it_lets_a_recovered_item_sell() {
+    dies_recovering("recover.corrected").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reconciler_may_die_at_every_step_of_a_correction() {
+    // Side by side: each waits until the lock of the dead one is free. Nothing here blocks the others.
     tokio::join!(
         dies_correcting("reconciler.frozen"),
         dies_correcting("reconciler.compared"),
