@@ -114,7 +114,7 @@ impl Desk {
                 buyer: reservation.buyer.clone(),
             }),
             reason: "hopeless".to_owned(),
-            error: format!("nobody wants {}", reservation.request_id),
+            error: format!("no place for {}", reservation.request_id),
             source: "orders".to_owned(),
             headers: "{}".to_owned(),
             message_id: None,

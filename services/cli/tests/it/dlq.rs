@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use shared::config::Config;
-use shared::contract::{ReservationsPlaced, encode_reservations};
 use shared::devstack::World;
 use shared::domain::{
-    BuyerId, ItemId, LetterKind, Quantity, RequestId, Reservation, ReservationId, broken_laws,
+    BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId, broken_laws,
 };
-use shared::ledger::{Ledger, Letter, LetterFilter, Subject};
+use shared::ledger::{Ledger, LetterFilter};
 use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock};
+use trials::desk::Desk;
 
 use crate::command::{Folder, json, lastunit, run, stderr, stdout};
 
@@ -47,31 +47,7 @@ impl Office {
 
     /// Parks reservations as the reconciler does.
     pub(crate) async fn park_all(&self, held: &[Reservation]) {
-        let environment = self.ledger.environment().await.expect("an environment");
-        let letters: Vec<_> = held
-            .iter()
-            .map(|reservation| Letter {
-                letter_id: reservation.reservation_id.as_uuid(),
-                kind: LetterKind::Reservation,
-                subject: Some(Subject {
-                    environment,
-                    reservation_id: reservation.reservation_id,
-                    request_id: reservation.request_id,
-                    item: reservation.item.clone(),
-                    buyer: reservation.buyer.clone(),
-                }),
-                reason: "hopeless".to_owned(),
-                error: format!("no place for {}", reservation.request_id),
-                source: "orders".to_owned(),
-                headers: "{}".to_owned(),
-                message_id: None,
-                body: encode_reservations(&ReservationsPlaced {
-                    environment,
-                    reservations: vec![reservation.clone()],
-                }),
-            })
-            .collect();
-        self.ledger.park(&letters).await.expect("parked");
+        Desk::with(self.config.clone()).park(held).await;
     }
 
     pub(crate) async fn hold(&self, buyers: &[usize]) -> Vec<Reservation> {
