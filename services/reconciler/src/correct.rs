@@ -1,7 +1,6 @@
 //! Compares a frozen item with the ledger and adds the difference. Under the item lock.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use shared::config::limits::{BUCKETS_PER_ITEM, TOTALS_PAGE};
 use shared::crash;
@@ -97,7 +96,7 @@ impl Corrector<'_> {
         let freeze = Freeze { fence: self.lock.fence(), token: Uuid::new_v4() };
         for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
             self.lock.check()?;
-            let reply = self.stock.freeze(&bucket, freeze, self.lease()).await?;
+            let reply = self.stock.freeze(&bucket, freeze, self.lock.lease()).await?;
             self.still_frozen(reply)?;
         }
         crash::point("reconciler.frozen");
@@ -109,11 +108,6 @@ impl Corrector<'_> {
             }
         }
         corrected
-    }
-
-    /// A freeze ends with the lock at the latest.
-    fn lease(&self) -> Duration {
-        self.lock.lease()
     }
 
     async fn compare_and_correct(

@@ -6,7 +6,7 @@ use std::time::Instant;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use shared::config::Config;
 use shared::config::limits::{DRAIN, RECONCILE_ROUND};
-use shared::domain::{Drain, ItemId, Readiness, partition};
+use shared::domain::{Drain, ItemId, partition};
 use shared::ledger::Ledger;
 use shared::queue::ready_messages;
 use shared::stock::Stock;
@@ -67,7 +67,5 @@ async fn is_lost(
         Err(WarmError::UnknownItem(_)) => return Ok(None),
         seen => seen?,
     };
-    let is_lost =
-        matches!(seen.readiness(), Readiness::Uncompared | Readiness::Cold { in_flight: true });
-    Ok(is_lost.then_some(item))
+    Ok(seen.readiness().has_lost_sales().then_some(item))
 }

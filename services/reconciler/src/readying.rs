@@ -1,7 +1,7 @@
 //! Keeps items ready to be sold: warms up what is due, brings back what Redis has lost, tells it new
 //! terms, and lets ended items go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
@@ -82,14 +82,9 @@ impl Readying {
     /// Items that nobody can reserve any more wait for their queues.
     async fn look_for_drained(&mut self, sightings: &[Sighting]) {
         let now = self.began.elapsed();
-        let is_lost = |sighting: &&Sighting| {
-            matches!(
-                sighting.readiness(),
-                Readiness::Uncompared | Readiness::Cold { in_flight: true }
-            )
-        };
-        let lost: Vec<_> = sightings.iter().filter(is_lost).map(Sighting::item).collect();
-        self.drains.retain(|item, _| lost.contains(&item));
+        let is_lost = |sighting: &&Sighting| sighting.readiness().has_lost_sales();
+        let lost: HashSet<_> = sightings.iter().filter(is_lost).map(Sighting::item).collect();
+        self.drains.retain(|item, _| lost.contains(item));
         if lost.is_empty() {
             return;
         }

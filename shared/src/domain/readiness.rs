@@ -43,6 +43,14 @@ pub enum Readiness {
     LedgerBehind { epoch: u64 },
 }
 
+impl Readiness {
+    /// True when Redis has lost the item, or may have: nothing is sold before what was reserved
+    /// earlier has been decided.
+    pub fn has_lost_sales(self) -> bool {
+        matches!(self, Self::Uncompared | Self::Cold { in_flight: true })
+    }
+}
+
 impl BucketStanding {
     /// True when the bucket sells within its window.
     pub fn is_live(&self) -> bool {
