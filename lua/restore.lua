@@ -4,23 +4,30 @@
 -- KEYS[2] buyers
 -- KEYS[3] held
 -- KEYS[4..] hold of each request
--- ARGV[1] retention_ms: how long a settled record outlives its sale
--- ARGV[2..] for each request: request id, reservation id, buyer, quantity, epoch, verdict
+-- ARGV[1] buckets that the caller knows
+-- ARGV[2] retention_ms: how long a settled record outlives its sale
+-- ARGV[3..] for each request: request id, reservation id, buyer, quantity, epoch, verdict
+-- HEAD ok: one REPLY for each request follows
+-- HEAD moved epoch buckets: the caller's layout is old; nothing was looked at
 -- REPLY done: the hold's own units went back
 -- REPLY already: they had gone back before
 -- REPLY conflict state reservation_id: the record belongs to another reservation, or is confirmed
 -- REPLY unseen: there was no hold; the verdict is written as a tombstone, no stock moves
 -- INVARIANT units go back at most once per reservation, and only from state held.
 
-local sale_key, buyers_key, held_key, retention_ms = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
-local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 2, 6
+local sale_key, buyers_key, held_key = KEYS[1], KEYS[2], KEYS[3]
+local known_buckets, retention_ms = ARGV[1], ARGV[2]
+local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 3, 6
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms')
-local epoch, closes_at_ms = sale[1], sale[2]
+local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms', 'buckets')
+local epoch, closes_at_ms, buckets = sale[1], sale[2], sale[3]
+if epoch and buckets ~= known_buckets then
+  return { 'moved ' .. epoch .. ' ' .. buckets }
+end
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
-local replies, settled, restored_units, by_request = {}, {}, 0, {}
+local replies, settled, restored_units, by_request = { 'ok' }, {}, 0, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
   local request_id, reservation_id, verdict = ARGV[at], ARGV[at + 1], ARGV[at + 5]
@@ -49,7 +56,7 @@ for i = 1, #holds do
     reply = 'done'
   end
   by_request[request_id] = hold
-  replies[i] = reply
+  replies[i + 1] = reply
 end
 
 -- Point of no return: everything above only read, everything below only writes.

@@ -4,6 +4,7 @@
 -- KEYS[2] buyers
 -- KEYS[3] held
 -- KEYS[4] unseen
+-- KEYS[5] moving
 -- ARGV[1] retention_ms: how long a bucket outlives its sale
 -- REPLY retired: it is gone; settled records go by themselves
 -- REPLY absent: it was not there
@@ -11,7 +12,7 @@
 -- REPLY holding held: so many holds are not settled
 -- INVARIANT nothing that is held is forgotten.
 
-local sale_key, buyers_key, held_key, unseen_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local sale_key, buyers_key, held_key, unseen_key, moving_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local retention_ms = ARGV[1]
 
 local closes_at_ms = redis.call('HGET', sale_key, 'closes_at_ms')
@@ -27,5 +28,5 @@ if held > 0 then
 end
 
 -- Point of no return: everything above only read, everything below only writes.
-redis.call('UNLINK', sale_key, buyers_key, held_key, unseen_key)
+redis.call('UNLINK', sale_key, buyers_key, held_key, unseen_key, moving_key)
 return 'retired'

@@ -1,9 +1,10 @@
 #!lua
--- warm: begins to build one bucket of an item from the ledger; nothing can be bought until it is opened.
+-- warm: begins to build one bucket of an item from the ledger, where nothing can be bought until it is opened, or tells one that the new layout has no place for it.
 -- KEYS[1] sale
 -- KEYS[2] buyers
 -- KEYS[3] held
 -- KEYS[4] unseen
+-- KEYS[5] moving
 -- ARGV[1] epoch of this warm-up
 -- ARGV[2] buckets of the item
 -- ARGV[3] available units
@@ -14,16 +15,18 @@
 -- ARGV[8] version of the ledger row that was read
 -- ARGV[9] paused: id of the pause, empty for none
 -- ARGV[10] fence of the item lock
+-- ARGV[11] state: `building`, or `moved` for a bucket of an earlier layout
 -- REPLY building: the bucket is empty but for its stock
+-- REPLY left: whoever asks for the bucket is told the new layout
 -- REPLY live epoch: the bucket sells under this epoch, or a later one, and stays as it is
 -- REPLY moved epoch: a later warm-up is at work
 -- REPLY stale fence: a later holder of the lock was here
 -- INVARIANT a bucket that sells is never overwritten; one that this very holder of the lock has frozen may be.
 
-local sale_key, buyers_key, held_key, unseen_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local sale_key, buyers_key, held_key, unseen_key, moving_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local epoch, buckets, available, confirmed_units = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local opens_at_ms, closes_at_ms, limit_per_buyer, version = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local paused, fence = ARGV[9], ARGV[10]
+local paused, fence, state = ARGV[9], ARGV[10], ARGV[11]
 
 local server = incarnation()
 local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'incarnation', 'fence', 'frozen_until_ms')
@@ -39,9 +42,9 @@ if sale[1] and tonumber(sale[1]) > tonumber(epoch) then
 end
 
 -- Point of no return: everything above only read, everything below only writes.
-redis.call('UNLINK', sale_key, buyers_key, held_key, unseen_key)
+redis.call('UNLINK', sale_key, buyers_key, held_key, unseen_key, moving_key)
 redis.call('HSET', sale_key,
-  'epoch', epoch, 'buckets', buckets, 'state', 'building', 'available', available,
+  'epoch', epoch, 'buckets', buckets, 'state', state, 'available', available,
   'confirmed_units', confirmed_units, 'opens_at_ms', opens_at_ms, 'closes_at_ms', closes_at_ms,
   'version', version, 'incarnation', server, 'fence', fence)
 if limit_per_buyer ~= '' then
@@ -50,4 +53,4 @@ end
 if paused ~= '' then
   redis.call('HSET', sale_key, 'paused', paused)
 end
-return 'building'
+return state == 'moved' and 'left' or 'building'

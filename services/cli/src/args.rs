@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use shared::config::{Config, ConfigError, Sources, load};
 use shared::domain::ItemId;
 
-use crate::commands::item::{AddStockArgs, EndArgs, PauseArgs, PutArgs, ResumeArgs};
+use crate::commands::item::{AddStockArgs, EndArgs, PauseArgs, PutArgs, RebucketArgs, ResumeArgs};
 use crate::commands::reconcile::ReconcileArgs;
 
 /// Sells limited stock to a crowd: exactly what is there, never a unit more, never an order lost.
@@ -120,10 +120,17 @@ pub(crate) struct Output {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ItemCommand {
-    /// Create an item, or change its window; its total and limit until it has been warmed up
+    /// Create an item, or change its window; its total, limit and buckets until it has been warmed up
     Put(PutArgs),
     /// Add units to a sale; buyers can have them within seconds
     AddStock(AddStockArgs),
+    /// Divide an item into another number of buckets, on sale or not
+    ///
+    /// Buckets spread one item over the cores of a Redis Cluster; with a single Redis, one bucket is
+    /// the fastest. Buyers see the item frozen until nothing is held and its stock is laid out anew:
+    /// for some hundredths of a second, longer with a long history. If holds are not settled in time,
+    /// nothing is changed.
+    Rebucket(RebucketArgs),
     /// Stop a sale until further notice; what is accepted goes on
     Pause(PauseArgs),
     /// End a pause

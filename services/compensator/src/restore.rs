@@ -1,11 +1,10 @@
-//! Gives stock back in Redis, bucket by bucket.
+//! Gives stock back in Redis, item by item.
 
 use std::collections::HashMap;
 
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::ItemId;
 use shared::retry::until_done;
-use shared::stock::{Bucket, RestoreReply, RestoreRequest, Stock};
+use shared::stock::{RestoreReply, RestoreRequest, Stock};
 use tokio_util::sync::CancellationToken;
 
 /// Restores holds. `None`: given up half-way.
@@ -14,27 +13,26 @@ pub(crate) async fn restore_all(
     restores: Vec<(ItemId, RestoreRequest)>,
     give_up: &CancellationToken,
 ) -> Option<()> {
-    let mut by_bucket: HashMap<Bucket, Vec<RestoreRequest>> = HashMap::new();
+    let mut by_item: HashMap<ItemId, Vec<RestoreRequest>> = HashMap::new();
     for (item, request) in restores {
-        let bucket = Bucket::home(&item, &request.buyer, BUCKETS_PER_ITEM);
-        by_bucket.entry(bucket).or_default().push(request);
+        by_item.entry(item).or_default().push(request);
     }
-    for (bucket, requests) in by_bucket {
+    for (item, requests) in by_item {
         let replies = until_done(
             give_up,
-            || stock.restore(&bucket, &requests),
+            || stock.restore(&item, &requests),
             |error, pause| tracing::warn!(%error, ?pause, "keeping restores until Redis takes them"),
         )
         .await?;
         for (request, reply) in requests.iter().zip(replies) {
-            tell(&bucket, request, &reply);
+            tell(&item, request, &reply);
         }
     }
     Some(())
 }
 
-fn tell(bucket: &Bucket, request: &RestoreRequest, reply: &RestoreReply) {
-    let (request_id, item, verdict) = (request.request_id, &bucket.item, &request.verdict);
+fn tell(item: &ItemId, request: &RestoreRequest, reply: &RestoreReply) {
+    let (request_id, verdict) = (request.request_id, &request.verdict);
     match reply {
         RestoreReply::Done => tracing::debug!(%request_id, %item, %verdict, "restored"),
         RestoreReply::Already => {}

@@ -1,11 +1,10 @@
-//! Makes winners final in Redis, bucket by bucket.
+//! Makes winners final in Redis, item by item.
 
 use std::collections::HashMap;
 
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
-use shared::domain::Reservation;
+use shared::domain::{ItemId, Reservation};
 use shared::retry::until_done;
-use shared::stock::{Bucket, ConfirmReply, Stock};
+use shared::stock::{ConfirmReply, Stock};
 use tokio_util::sync::CancellationToken;
 
 /// Confirms the holds of committed reservations. `None`: given up half-way.
@@ -14,21 +13,18 @@ pub(crate) async fn confirm_all(
     winners: &[Reservation],
     give_up: &CancellationToken,
 ) -> Option<()> {
-    let mut by_bucket: HashMap<Bucket, Vec<Reservation>> = HashMap::new();
+    let mut by_item: HashMap<&ItemId, Vec<Reservation>> = HashMap::new();
     for winner in winners {
-        let bucket = Bucket::home(&winner.item, &winner.buyer, BUCKETS_PER_ITEM);
-        by_bucket.entry(bucket).or_default().push(winner.clone());
+        by_item.entry(&winner.item).or_default().push(winner.clone());
     }
-    for (bucket, winners) in by_bucket {
-        for page in winners.chunks(SETTLE_BATCH) {
-            let replies = until_done(
-                give_up,
-                || stock.confirm(&bucket, page),
-                |error, pause| tracing::warn!(%error, ?pause, "keeping confirmed orders until Redis hears of them"),
-            )
-            .await?;
-            page.iter().zip(replies).for_each(|(winner, reply)| tell(winner, &reply));
-        }
+    for (item, winners) in by_item {
+        let replies = until_done(
+            give_up,
+            || stock.confirm(item, &winners),
+            |error, pause| tracing::warn!(%error, ?pause, "keeping confirmed orders until Redis hears of them"),
+        )
+        .await?;
+        winners.iter().zip(replies).for_each(|(winner, reply)| tell(winner, &reply));
     }
     Some(())
 }

@@ -6,12 +6,14 @@
 //! | [`catalog`] | which items exist, read off the purchase path |
 //! | [`purchase`] | one purchase: reserve, then publish, then answer |
 //! | [`reserving`] | requests of one bucket gather into one script call |
+//! | [`gathering`] | a bucket that is short gets units from the item's others |
 //! | [`publishing`] | reservations of one partition gather into one message |
 //! | [`lookup`] | how a purchase stands: Redis, then the ledger |
 //!
 //! Nothing on the purchase path touches the ledger.
 
 mod catalog;
+mod gathering;
 mod http;
 mod lookup;
 mod publishing;

@@ -1,9 +1,8 @@
 //! How a purchase stands: Redis first, then the ledger.
 
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::{BuyerId, ItemId, OrderState, Quantity, RequestId};
 use shared::ledger::{Ledger, LedgerError};
-use shared::stock::{Bucket, Stock, StockError};
+use shared::stock::{Stock, StockError};
 
 pub(crate) struct Lookup {
     pub(crate) stock: Stock,
@@ -51,10 +50,9 @@ impl Lookup {
         buyer: &BuyerId,
         request_id: RequestId,
     ) -> Result<Option<Standing>, LookupError> {
-        let bucket = Bucket::home(item, buyer, BUCKETS_PER_ITEM);
         // Without Redis nothing is said, although the ledger may know more: what it has decided and
         // Redis has not heard of yet would look undecided again as soon as Redis is back.
-        let lookup = self.stock.find_hold(&bucket, request_id).await?;
+        let lookup = self.stock.find_hold(item, buyer, request_id).await?;
         let hold = lookup.hold.map(|hold| Found {
             is_theirs: hold.buyer == *buyer,
             standing: Standing { quantity: hold.quantity, decided: hold.standing.decided() },

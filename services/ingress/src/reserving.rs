@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use shared::batch::{Batcher, NotHandled};
-use shared::config::limits::{BUCKETS_PER_ITEM, FROZEN_WAIT, PURCHASES_WAITING, RESERVE_BATCH};
-use shared::domain::ItemId;
+use shared::config::limits::{FROZEN_WAIT, GATHER_PASSES, PURCHASES_WAITING, RESERVE_BATCH};
+use shared::domain::{BucketCount, ItemId, Shortage};
 use shared::stock::{Bucket, Layout, Refusal, ReserveReply, ReserveRequest, Reserved, Stock};
+
+use crate::gathering::{Gathered, Gathering};
 
 /// Why a request got no reply from its bucket.
 #[derive(Debug, Clone)]
@@ -24,16 +26,25 @@ pub(crate) enum NoReply {
 
 /// Takes stock, batch by batch.
 pub(crate) struct Reserving {
-    batcher: Batcher<Bucket, ReserveRequest, Result<ReserveReply, NoReply>>,
+    stock: Stock,
+    batcher: Batcher<Lane, ReserveRequest, Result<Told, NoReply>>,
+    gathering: Gathering,
 }
 
-/// What buckets last said of themselves.
-#[derive(Default)]
-struct Known {
-    /// An item that is not here is asked under epoch 0, and says `moved`.
-    layouts: HashMap<ItemId, Layout>,
-    /// Buckets that were found frozen.
-    frozen: HashMap<Bucket, Sight>,
+/// Requests that have the same home bucket, if the item has so many.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Lane {
+    bucket: Bucket,
+    buckets: BucketCount,
+}
+
+/// What a request was told.
+#[derive(Debug, Clone)]
+enum Told {
+    Reply(ReserveReply),
+    /// The item has another number of buckets by now, and the request perhaps another home; nothing
+    /// was taken.
+    Moved,
 }
 
 /// When a freeze was seen.
@@ -54,44 +65,92 @@ impl Sight {
     }
 }
 
-type Memory = Arc<Mutex<Known>>;
+/// Buckets that were found frozen.
+type Memory = Arc<Mutex<HashMap<Bucket, Sight>>>;
 
 /// How soon a frozen bucket is asked again: corrections take some milliseconds.
 const THAW_POLL: Duration = Duration::from_millis(5);
 
 impl Reserving {
     pub(crate) fn new(stock: Stock) -> Self {
-        let memory = Memory::default();
-        let batcher = Batcher::new(RESERVE_BATCH, PURCHASES_WAITING, move |bucket, batch| {
-            let (stock, memory) = (stock.clone(), Arc::clone(&memory));
-            async move { reserve(&stock, &memory, &bucket, batch).await }
+        let (memory, inner) = (Memory::default(), stock.clone());
+        let batcher = Batcher::new(RESERVE_BATCH, PURCHASES_WAITING, move |lane, batch| {
+            let (stock, memory) = (inner.clone(), Arc::clone(&memory));
+            async move { reserve(&stock, &memory, &lane, batch).await }
         });
-        Self { batcher }
+        Self { batcher, gathering: Gathering::new(stock.clone()), stock }
     }
 
+    /// Takes stock in the buyer's home bucket. One that is short gets what other buckets have: nobody
+    /// is told that too few are left before all have been looked into.
     pub(crate) async fn reserve(
         &self,
         item: &ItemId,
         request: ReserveRequest,
     ) -> Result<ReserveReply, NoReply> {
-        let bucket = Bucket::home(item, &request.buyer, BUCKETS_PER_ITEM);
-        self.batcher.submit(bucket, request).await.unwrap_or_else(|not_handled| {
-            Err(match not_handled {
-                NotHandled::Full => NoReply::Overloaded,
-                NotHandled::Abandoned => NoReply::Unknown,
-            })
-        })
+        const SOLD_OUT: ReserveReply = ReserveReply::Refused(Refusal::SoldOut);
+        let (mut reply, mut home) = self.at_home(item, &request).await?;
+        for _ in 0..GATHER_PASSES {
+            // The only bucket knows it all.
+            if reply != SOLD_OUT || home.buckets == BucketCount::ONE {
+                return Ok(reply);
+            }
+            let shortage = Shortage { home: home.bucket.number, units: request.quantity.units() };
+            if self.gathering.gather(item, shortage).await? == Gathered::FewerLeft {
+                return Ok(SOLD_OUT);
+            }
+            (reply, home) = self.at_home(item, &request).await?;
+        }
+        // Enough units were there in each pass; others were quicker.
+        if reply == SOLD_OUT { Err(NoReply::Overloaded) } else { Ok(reply) }
+    }
+
+    /// Asks the home bucket under the layout that is known, and again under the one that is told.
+    async fn at_home(
+        &self,
+        item: &ItemId,
+        request: &ReserveRequest,
+    ) -> Result<(ReserveReply, Lane), NoReply> {
+        let mut is_first_asked = false;
+        for _ in 0..LAYOUTS_TRIED {
+            let buckets = self.stock.layout(item).buckets;
+            let lane = Lane { bucket: Bucket::home(item, &request.buyer, buckets), buckets };
+            let told = self.batcher.submit(lane.clone(), request.clone()).await;
+            let told = told.unwrap_or_else(|not_handled| {
+                Err(match not_handled {
+                    NotHandled::Full => NoReply::Overloaded,
+                    NotHandled::Abandoned => NoReply::Unknown,
+                })
+            });
+            match told? {
+                Told::Moved => {}
+                // Perhaps a bucket of an older layout that Redis has lost; the first one knows.
+                Told::Reply(ReserveReply::Refused(Refusal::NotWarm))
+                    if buckets != BucketCount::ONE && !is_first_asked =>
+                {
+                    self.stock.learn(item, Layout::UNREAD);
+                    is_first_asked = true;
+                }
+                Told::Reply(reply) => return Ok((reply, lane)),
+            }
+        }
+        tracing::warn!(%item, "the layout keeps changing");
+        Err(NoReply::NotTaken)
     }
 }
+
+/// A layout changes once in a warm-up; more than this in a row is not a layout but a fault.
+const LAYOUTS_TRIED: usize = 4;
 
 async fn reserve(
     stock: &Stock,
     memory: &Memory,
-    bucket: &Bucket,
+    lane: &Lane,
     requests: Vec<ReserveRequest>,
-) -> Vec<Result<ReserveReply, NoReply>> {
-    match until_thawed(stock, memory, bucket, &requests).await {
-        Ok(replies) => replies.into_iter().map(Ok).collect(),
+) -> Vec<Result<Told, NoReply>> {
+    match until_thawed(stock, memory, lane, &requests).await {
+        Ok(Some(replies)) => replies.into_iter().map(|reply| Ok(Told::Reply(reply))).collect(),
+        Ok(None) => vec![Ok(Told::Moved); requests.len()],
         Err(no_reply) => vec![Err(no_reply); requests.len()],
     }
 }
@@ -102,20 +161,22 @@ async fn reserve(
 async fn until_thawed(
     stock: &Stock,
     memory: &Memory,
-    bucket: &Bucket,
+    lane: &Lane,
     requests: &[ReserveRequest],
-) -> Result<Vec<ReserveReply>, NoReply> {
+) -> Result<Option<Vec<ReserveReply>>, NoReply> {
     loop {
-        let replies = ask(stock, memory, bucket, requests).await?;
-        let is_frozen = replies.contains(&ReserveReply::Refused(Refusal::Frozen));
+        let replies = ask(stock, lane, requests).await?;
+        let is_frozen = replies
+            .as_ref()
+            .is_some_and(|all| all.contains(&ReserveReply::Refused(Refusal::Frozen)));
         let waited = {
-            let mut known = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut frozen = memory.lock().unwrap_or_else(PoisonError::into_inner);
             if !is_frozen {
-                known.frozen.remove(bucket);
+                frozen.remove(&lane.bucket);
                 return Ok(replies);
             }
             let now = Instant::now();
-            let sight = known.frozen.entry(bucket.clone());
+            let sight = frozen.entry(lane.bucket.clone());
             sight.or_insert(Sight { first: now, last: now }).again(now)
         };
         if waited >= FROZEN_WAIT {
@@ -125,32 +186,28 @@ async fn until_thawed(
     }
 }
 
-/// Asks under the layout that was known last, then under the one that the bucket says it has.
+/// Asks under the epoch that was known last, then under the one that the bucket says it has. `None`
+/// when it has another number of buckets as well.
 async fn ask(
     stock: &Stock,
-    memory: &Memory,
-    bucket: &Bucket,
+    lane: &Lane,
     requests: &[ReserveRequest],
-) -> Result<Vec<ReserveReply>, NoReply> {
-    let known = || memory.lock().unwrap_or_else(PoisonError::into_inner);
-    let unread = Layout { epoch: 0, buckets: BUCKETS_PER_ITEM };
-    let mut layout = known().layouts.get(&bucket.item).copied().unwrap_or(unread);
+) -> Result<Option<Vec<ReserveReply>>, NoReply> {
+    let item = &lane.bucket.item;
     for _ in 0..LAYOUTS_TRIED {
-        match ask_again_once(stock, bucket, layout, requests).await? {
-            Reserved::Answered(replies) => return Ok(replies),
+        let layout = stock.layout(item);
+        if layout.buckets != lane.buckets {
+            return Ok(None);
+        }
+        match ask_again_once(stock, &lane.bucket, layout, requests).await? {
+            Reserved::Answered(replies) => return Ok(Some(replies)),
             Reserved::NotReady => return Err(NoReply::NotReady),
-            Reserved::Moved(current) => {
-                known().layouts.insert(bucket.item.clone(), current);
-                layout = current;
-            }
+            Reserved::Moved(current) => stock.learn(item, current),
         }
     }
-    tracing::warn!(item = %bucket.item, "the layout keeps changing");
+    tracing::warn!(%item, "the epoch keeps changing");
     Err(NoReply::NotTaken)
 }
-
-/// A layout changes once in a warm-up; more than this in a row is not a layout but a fault.
-const LAYOUTS_TRIED: usize = 3;
 
 /// A reply that was lost is asked for once more, with the same reservation ids: the script then
 /// says what it did.

@@ -2,42 +2,63 @@
 
 use std::collections::HashMap;
 
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
+use shared::config::limits::{HOLDS_SETTLED_WAIT, SETTLE_BATCH};
 use shared::crash;
-use shared::domain::BucketState;
+use shared::domain::{BucketCount, divide};
 use shared::ledger::{Item, Ledger, WarmOrder};
 use shared::stock::{
-    Bucket, BucketPlan, ForgetReply, Freeze, FreezeReply, ItemLock, OrderRecord, Stock, Terms,
-    WarmReply,
+    Bucket, BucketPlan, ForgetReply, ItemLock, OrderRecord, Stock, Terms, WarmReply,
 };
-use uuid::Uuid;
 
+use crate::standstill::Standstill;
 use crate::warm::{Seen, WarmError, Warmed, open, still_ours};
 
-/// Builds and opens an item. The holder of a lock that was lost writes nothing more: its fencing
-/// number is refused, and its epoch is not the item's any more.
+/// Builds and opens an item. Buckets that are open under an epoch that the ledger has left behind
+/// still sell: they stop first, and what they hold is given a moment to be settled.
 pub(crate) async fn build(
     ledger: &Ledger,
     stock: &Stock,
     lock: &ItemLock,
     seen: &Seen,
 ) -> Result<Warmed, WarmError> {
+    let standstill = Standstill::begin(stock, lock, seen.open_buckets()).await?;
+    let held = standstill.until_settled(HOLDS_SETTLED_WAIT).await?;
+    if held > 0 {
+        tracing::warn!(item = %lock.item(), held, "built anew with holds that are not settled; the ledger decides them");
+    }
+    write(ledger, stock, lock, seen, &standstill, None).await
+}
+
+/// Writes the next epoch, under the item's number of buckets or another one, and puts it on sale. The
+/// holder of a lock that was lost writes nothing more: its fencing number is refused, and its epoch is
+/// not the item's any more.
+pub(crate) async fn write(
+    ledger: &Ledger,
+    stock: &Stock,
+    lock: &ItemLock,
+    seen: &Seen,
+    standstill: &Standstill<'_>,
+    buckets: Option<BucketCount>,
+) -> Result<Warmed, WarmError> {
     let item = lock.item();
     let overtaken = || WarmError::Overtaken { item: item.clone(), epoch: seen.item.epoch };
-    freeze_open(stock, lock, seen).await?;
     let in_redis = seen.buckets.iter().flatten().map(|bucket| bucket.epoch).max().unwrap_or(0);
-    let epoch = ledger.begin_warm(item, lock.fence(), in_redis).await?.ok_or_else(overtaken)?;
+    let begun = ledger.begin_warm(item, lock.fence(), in_redis, buckets).await?;
+    let epoch = begun.ok_or_else(overtaken)?;
     crash::point("warm.begun");
     let mut reading = ledger.read_for_warm(item).await?.ok_or_else(overtaken)?;
     if reading.item.epoch != epoch {
         return Err(overtaken());
     }
-    let mut available = reading.item.available;
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+    standstill.renew().await?;
+    let row = reading.item.clone();
+    // The first bucket last: until then it tells the old layout, and thereby which buckets still have
+    // to be told the new one.
+    for bucket in Bucket::all(item, row.most_buckets).collect::<Vec<_>>().into_iter().rev() {
         lock.check()?;
         forget_holds(stock, &bucket, epoch, lock.fence()).await?;
-        let plan = plan(&reading.item, std::mem::take(&mut available));
-        still_ours(item, stock.warm(&bucket, &plan, lock.fence()).await?)?;
+        still_ours(item, stock.warm(&bucket, &plan(&row, &bucket), lock.fence()).await?)?;
+        crash::point("warm.bucket");
     }
     crash::point("warm.building");
     let mut orders = 0;
@@ -50,32 +71,19 @@ pub(crate) async fn build(
         orders += page.len() as u64;
         let mut by_bucket: HashMap<Bucket, Vec<OrderRecord>> = HashMap::new();
         for warm_order in &page {
-            let bucket = Bucket::home(item, &warm_order.order.buyer, BUCKETS_PER_ITEM);
+            let bucket = Bucket::home(item, &warm_order.order.buyer, row.buckets);
             by_bucket.entry(bucket).or_default().push(record(warm_order));
         }
         for (bucket, records) in by_bucket {
             still_ours(item, stock.warm_page(&bucket, epoch, &records, false).await?)?;
         }
     }
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+    for bucket in Bucket::all(item, row.buckets) {
         still_ours(item, stock.warm_page(&bucket, epoch, &[], true).await?)?;
     }
     crash::point("warm.built");
-    open(stock, item, epoch).await?;
-    Ok(Warmed::Built { epoch, available: reading.item.available, orders })
-}
-
-/// A bucket that is open under an epoch that the ledger has left behind still sells: it stops before
-/// the ledger is read.
-async fn freeze_open(stock: &Stock, lock: &ItemLock, seen: &Seen) -> Result<(), WarmError> {
-    let freeze = Freeze { fence: lock.fence(), token: Uuid::new_v4() };
-    for (bucket, seen) in Bucket::all(lock.item(), BUCKETS_PER_ITEM).zip(&seen.buckets) {
-        let is_open = seen.as_ref().is_some_and(|seen| seen.state == BucketState::Open);
-        if is_open && stock.freeze(&bucket, freeze, lock.lease()).await? != FreezeReply::Frozen {
-            return Err(WarmError::Outpaced(lock.item().clone()));
-        }
-    }
-    Ok(())
+    open(stock, &row).await?;
+    Ok(Warmed::Built { epoch, available: row.available, orders })
 }
 
 /// Holds of a lower epoch are unknown from now on: their stock goes with the bucket. Should they be
@@ -97,12 +105,14 @@ async fn forget_holds(
     }
 }
 
-fn plan(item: &Item, available: u64) -> BucketPlan {
+/// Stock is divided evenly; what was confirmed is counted in the first bucket, for all of them.
+fn plan(item: &Item, bucket: &Bucket) -> BucketPlan {
+    let number = usize::from(bucket.number);
     BucketPlan {
         epoch: item.epoch,
-        buckets: BUCKETS_PER_ITEM,
-        available,
-        confirmed_units: item.confirmed_units(),
+        buckets: item.buckets,
+        available: divide(item.available, item.buckets).get(number).copied().unwrap_or(0),
+        confirmed_units: if number == 0 { item.confirmed_units() } else { 0 },
         terms: terms(item),
     }
 }

@@ -1,9 +1,9 @@
 //! Which requests make an item differ, for people who are about to correct it.
 
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
+use shared::config::limits::SETTLE_BATCH;
 use shared::domain::{BuyerId, Cause, ItemId, RequestId, cause};
 use shared::ledger::{DecidedOrder, Ledger};
-use shared::stock::{Bucket, Stock};
+use shared::stock::Stock;
 
 use crate::republish::{Lost, RepublishError};
 
@@ -44,22 +44,17 @@ pub(crate) async fn causes(
         let page = ledger.list_orders(item, after.as_ref(), SETTLE_BATCH).await?;
         let Some(DecidedOrder { order, .. }) = page.last() else { break };
         after = Some((order.buyer.clone(), order.request_id));
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-            let at_home = |one: &&DecidedOrder| {
-                Bucket::home(item, &one.order.buyer, BUCKETS_PER_ITEM) == bucket
-            };
-            let orders: Vec<_> = page.iter().filter(at_home).map(|one| &one.order).collect();
-            let requests: Vec<_> = orders.iter().map(|order| order.request_id).collect();
-            let records = stock.read_records(&bucket, &requests).await?;
-            for (order, record) in orders.iter().zip(records) {
-                if let Some(cause) = cause(order, record.as_ref()) {
-                    causes.add(order.request_id, cause, order.quantity.units());
-                }
+        let request = |one: &DecidedOrder| (one.order.buyer.clone(), one.order.request_id);
+        let requests: Vec<_> = page.iter().map(request).collect();
+        let records = stock.read_records(item, &requests).await?;
+        for (DecidedOrder { order, .. }, record) in page.iter().zip(records) {
+            if let Some(cause) = cause(order, record.as_ref()) {
+                causes.add(order.request_id, cause, order.quantity.units());
             }
         }
     }
     if ledger_is_behind {
-        let mut lost = Lost::of(item);
+        let mut lost = Lost::of(stock, item).await?;
         while let Some(page) = lost.next_page(ledger, stock).await? {
             for one in page {
                 causes.add(one.request_id, Cause::LostByLedger, one.quantity.units());

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::crash;
-use shared::domain::{BuyerId, Difference, ItemId, LedgerSide, StockSide, UnixMillis, difference};
+use shared::domain::{
+    BucketCount, BuyerId, Difference, ItemId, LedgerSide, StockSide, UnixMillis, difference,
+    home_bucket,
+};
 use shared::ledger::{Ledger, LedgerError};
 use shared::stock::{Bucket, Snapshot, Stock, StockError};
 
@@ -89,7 +91,8 @@ async fn read_stock(
 ) -> Result<Option<(StockSide, Vec<Snapshot>)>, CompareError> {
     let not_live = || CompareError::NotLive(item.clone());
     let (mut side, mut buckets) = (StockSide::default(), Vec::new());
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+    let count = stock.bucket_count(item).await?.ok_or_else(not_live)?;
+    for bucket in Bucket::all(item, count) {
         let first = stock.read_holds(&bucket, 0).await?.ok_or_else(not_live)?;
         side.available += first.available;
         side.confirmed_units += first.confirmed_units;
@@ -103,11 +106,13 @@ async fn read_stock(
             let page = stock.read_holds(&bucket, cursor).await?.ok_or_else(not_live)?;
             (next, holds) = (page.next, page.holds);
         }
-        side.totals.extend(totals(stock, &bucket, buyers).await?);
+        side.totals.extend(totals(stock, &bucket, count, buyers).await?);
         let last = stock.snapshot(&bucket).await?.ok_or_else(not_live)?;
-        if (last.epoch, last.restored_units) != (first.epoch, first.restored_units) {
+        let is_steady = (last.epoch, last.restored_units) == (first.epoch, first.restored_units);
+        if !is_steady || last.buckets != count {
             return Ok(None);
         }
+        side.moving += last.moving;
         buckets.push(last);
     }
     Ok(Some((side, buckets)))
@@ -117,9 +122,10 @@ async fn read_stock(
 pub(crate) async fn totals(
     stock: &Stock,
     bucket: &Bucket,
+    buckets: BucketCount,
     buyers: &[BuyerId],
 ) -> Result<HashMap<BuyerId, u64>, StockError> {
-    let at_home = |buyer: &&BuyerId| Bucket::home(&bucket.item, buyer, BUCKETS_PER_ITEM) == *bucket;
+    let at_home = |buyer: &&BuyerId| home_bucket(buyer, buckets) == bucket.number;
     let buyers: Vec<BuyerId> = buyers.iter().filter(at_home).cloned().collect();
     let totals = stock.read_totals(bucket, &buyers).await?;
     Ok(buyers.into_iter().zip(totals).collect())

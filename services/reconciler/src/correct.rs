@@ -1,17 +1,19 @@
 //! Compares a frozen item with the ledger and adds the difference. Under the item lock.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use shared::config::limits::{BUCKETS_PER_ITEM, TOTALS_PAGE};
+use shared::config::limits::TOTALS_PAGE;
 use shared::crash;
-use shared::domain::{BuyerId, spread};
+use shared::domain::{BucketCount, BuyerId, home_bucket, spread};
 use shared::ledger::Ledger;
 use shared::stock::{
-    Bucket, CorrectReply, Correction, Freeze, FreezeReply, ItemLock, LockLost, Stock, StockError,
+    Bucket, CorrectReply, Correction, Freeze, ItemLock, LockLost, Stock, StockError,
 };
-use uuid::Uuid;
 
 use crate::compare::{CompareError, Compared, compare};
+use crate::standstill::{Standstill, StandstillError};
+use crate::transfers::finish_transfers;
 
 /// What is done about a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub enum CorrectError {
     Compare(#[from] CompareError),
     #[error(transparent)]
     Lost(#[from] LockLost),
+    #[error(transparent)]
+    Standstill(#[from] StandstillError),
     #[error(
         "the freeze of {0} was over before the correction: nothing was corrected, and it is compared again later"
     )]
@@ -93,28 +97,26 @@ impl Corrector<'_> {
 
     async fn one_freeze(&self, buyers: &[BuyerId]) -> Result<Corrected, CorrectError> {
         let item = self.lock.item();
-        let freeze = Freeze { fence: self.lock.fence(), token: Uuid::new_v4() };
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-            self.lock.check()?;
-            let reply = self.stock.freeze(&bucket, freeze, self.lock.lease()).await?;
-            self.still_frozen(reply)?;
-        }
+        let count = self.stock.bucket_count(item).await?;
+        let count = count.ok_or_else(|| CompareError::NotLive(item.clone()))?;
+        let buckets = Bucket::all(item, count).collect();
+        let standstill = Standstill::begin(self.stock, self.lock, buckets).await?;
         crash::point("reconciler.frozen");
-        let corrected = self.compare_and_correct(freeze, buyers).await;
+        let corrected = self.compare_and_correct(&standstill, buyers).await;
         crash::point("reconciler.corrected");
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-            if let Err(error) = self.stock.thaw(&bucket, freeze).await {
-                tracing::warn!(%item, %error, "the freeze ends with its lease");
-            }
-        }
+        standstill.end().await;
         corrected
     }
 
     async fn compare_and_correct(
         &self,
-        freeze: Freeze,
+        standstill: &Standstill<'_>,
         buyers: &[BuyerId],
     ) -> Result<Corrected, CorrectError> {
+        // None begins or comes while the item stands still: what is found unfinished is all there is.
+        for bucket in standstill.buckets() {
+            finish_transfers(self.stock, bucket, Duration::ZERO).await?;
+        }
         let compared = self.compare(buyers).await?;
         crash::point("reconciler.compared");
         let difference = &compared.difference;
@@ -134,7 +136,7 @@ impl Corrector<'_> {
         if self.mode != Mode::Plan && is_needed {
             self.lock.check()?;
             crash::point("reconciler.correcting");
-            corrected.added = self.add(freeze, &compared, units, miscounted, totals).await?;
+            corrected.added = self.add(standstill, &compared, units, miscounted, totals).await?;
             corrected.buyers_corrected = !totals.is_empty();
             corrected.ledger_trusted = miscounted > 0;
         }
@@ -147,17 +149,17 @@ impl Corrector<'_> {
 
     async fn add(
         &self,
-        freeze: Freeze,
+        standstill: &Standstill<'_>,
         compared: &Compared,
         units: i64,
         miscounted: u64,
         totals: &[(BuyerId, i64)],
     ) -> Result<i64, CorrectError> {
-        let item = self.lock.item();
-        let mut by_bucket: HashMap<Bucket, Vec<(BuyerId, i64)>> = HashMap::new();
+        let count = compared.buckets.first().map_or(BucketCount::ONE, |bucket| bucket.buckets);
+        let mut by_home: HashMap<u16, Vec<(BuyerId, i64)>> = HashMap::new();
         for (buyer, units) in totals {
-            let bucket = Bucket::home(item, buyer, BUCKETS_PER_ITEM);
-            by_bucket.entry(bucket).or_default().push((buyer.clone(), *units));
+            let home = home_bucket(buyer, count);
+            by_home.entry(home).or_default().push((buyer.clone(), *units));
         }
         let available: Vec<_> = compared.buckets.iter().map(|bucket| bucket.available).collect();
         let shares = spread(units, &available);
@@ -166,16 +168,16 @@ impl Corrector<'_> {
         let miscounted = i64::try_from(miscounted).unwrap_or(i64::MAX);
         let shares = shares.into_iter().zip(spread(-miscounted, &counted));
         let mut added = 0;
-        let buckets = Bucket::all(item, BUCKETS_PER_ITEM).zip(&compared.buckets).zip(shares);
+        let buckets = standstill.buckets().iter().zip(&compared.buckets).zip(shares);
         for ((bucket, seen), (units, confirmed_units)) in buckets {
             let correction = Correction {
                 epoch: seen.epoch,
                 units,
                 compared_until: compared.at(),
                 confirmed_units,
-                buyers: by_bucket.remove(&bucket).unwrap_or_default(),
+                buyers: by_home.remove(&bucket.number).unwrap_or_default(),
             };
-            added += self.ask_again_once(&bucket, freeze, &correction).await?;
+            added += self.ask_again_once(bucket, standstill.freeze(), &correction).await?;
         }
         Ok(added)
     }
@@ -201,16 +203,6 @@ impl Corrector<'_> {
             CorrectReply::Stale { .. } => Err(CorrectError::Lost(self.lock.lost_to_another())),
             CorrectReply::Moved { .. } => Err(CorrectError::Moved(item)),
             CorrectReply::Absent => Err(CompareError::NotLive(item).into()),
-        }
-    }
-
-    fn still_frozen(&self, reply: FreezeReply) -> Result<(), CorrectError> {
-        let item = self.lock.item().clone();
-        match reply {
-            FreezeReply::Frozen | FreezeReply::Thawed => Ok(()),
-            FreezeReply::Absent => Err(CompareError::NotLive(item).into()),
-            FreezeReply::Stale { .. } => Err(CorrectError::Lost(self.lock.lost_to_another())),
-            FreezeReply::Lapsed => Err(CorrectError::Lapsed(item)),
         }
     }
 }

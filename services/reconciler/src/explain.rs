@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::{
     BuyerId, HoldStanding, ItemId, LetterKind, LetterState, Order, OverdueStep, RequestId,
     Reservation, UnixMillis, Whereabouts, finish_overdue, partition,
 };
 use shared::ledger::{Item, KeptLetter};
 use shared::queue::ready_messages;
-use shared::stock::{Bucket, WatchedHold};
+use shared::stock::WatchedHold;
 
 use crate::letters::LettersError;
 
@@ -77,13 +76,17 @@ pub async fn explain(
     let known_buyer = buyer
         .or(order.as_ref().map(|order| &order.buyer))
         .or(letters.iter().find_map(|letter| letter.subject.as_ref()).map(|s| &s.buyer));
-    let bucket = match known_buyer {
-        Some(buyer) => Bucket::home(item, buyer, BUCKETS_PER_ITEM),
-        None => Bucket { item: item.clone(), number: 0 },
+    let in_redis = stock.bucket_count(item).await?.is_some();
+    let hold = match known_buyer {
+        Some(buyer) => {
+            stock.find_holds(item, &[(buyer.clone(), request_id)]).await?.pop().flatten()
+        }
+        None => stock.search_hold(item, request_id).await?,
     };
-    let hold = stock.find_holds(&bucket, &[request_id]).await?.pop().flatten();
-    let next_look = stock.next_look(&bucket, request_id).await?;
-    let in_redis = stock.snapshot(&bucket).await?.is_some();
+    let next_look = match &hold {
+        Some(found) => stock.next_look(item, &found.hold.buyer, request_id).await?,
+        None => None,
+    };
     let message = match &order {
         Some(_) => Message::Done,
         None => whereabouts(config, backends, item, hold.as_ref(), &letters).await?,

@@ -5,15 +5,17 @@
 //! |---|---|
 //! | [`rounds`] | every second, each item that Redis has or should have |
 //! | [`overdue`] | holds that nobody has finished in time: ask the ledger, then finish them |
+//! | [`transfers`] | units between two buckets that nobody has brought home |
 //! | [`readying`] | items that are due, lost, changed or over |
 //! | [`warm`] | makes an item sell from Redis: [`build`] from the ledger, or [`recover`] after a restart |
+//! | [`rebucket`] | divides an item into another number of buckets while it is on sale |
 //! | [`terms`], [`retire`] | tells Redis new terms; lets ended items go |
 //! | [`comparing`] | which items are compared with the ledger, and when |
 //! | [`reconcile`] | one item: [`compare`], look for [`suspects`], [`correct`] under lock and freeze |
 //! | [`drained`] | waits for orders that are on their way to the ledger |
 //! | [`causes`] | which requests make an item differ |
 //! | [`republish`] | orders that the ledger has lost |
-//! | [`locked`] | the item lock, with its fencing number in the ledger |
+//! | [`locked`], [`standstill`] | the item lock, with its fencing number in the ledger; a freeze of all buckets |
 //! | [`intake`] | dead letters become rows in the ledger, for operators |
 //! | [`explain`] | one request's whole story, for operators |
 //! | [`letters`] | what operators do with them: plan, replay, discard, edit |
@@ -31,14 +33,17 @@ pub mod letters;
 mod locked;
 mod overdue;
 mod readying;
+mod rebucket;
 mod reconcile;
 mod recover;
 mod republish;
 mod retire;
 mod rounds;
+mod standstill;
 mod store;
 mod suspects;
 mod terms;
+mod transfers;
 mod warm;
 
 use shared::backends::{Backends, InvalidSettings, NotStarted};
@@ -56,6 +61,7 @@ pub use compare::CompareError;
 pub use correct::{CorrectError, Corrected, Mode};
 pub use drained::until_drained;
 pub use locked::{LockItemError, lock_item};
+pub use rebucket::{RebucketError, Rebucketed, rebucket};
 pub use reconcile::{Numbers, ReconcileError, Reconciled, reconcile};
 pub use republish::{Address, RepublishError};
 pub use store::{NotBound, bind_first};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use shared::backends::Backends;
 use shared::config::Config;
-use shared::config::limits::BUCKETS_PER_ITEM;
+use shared::config::limits::TRANSFER_DEADLINE;
 use shared::crash;
 use shared::domain::{
     BucketStanding, OverdueStep, Reservation, ReservationId, Whereabouts, finish_overdue, partition,
@@ -16,6 +16,7 @@ use shared::stock::{Bucket, Overdue, RestoreRequest, StockError};
 use shared::telemetry::metrics;
 
 use crate::republish::{Address, RepublishError, publish};
+use crate::transfers::finish_transfers;
 
 /// Why an item's overdue holds could not be finished. What was claimed comes up again at its next
 /// look.
@@ -51,14 +52,18 @@ impl Finisher {
         Self { config: config.clone(), backends, address }
     }
 
-    /// Finishes what is overdue of an item, and says how each of its buckets stands.
+    /// Finishes what is overdue of an item, and says how each of its buckets stands: those of the
+    /// ledger's layout, and those of an earlier one that Redis may still have.
     pub(crate) async fn finish(
         &self,
         item: &KeptItem,
     ) -> Result<Vec<Option<BucketStanding>>, FinishError> {
-        let mut standings = Vec::new();
-        for bucket in Bucket::all(&item.item.sale.item, BUCKETS_PER_ITEM) {
-            standings.push(self.finish_bucket(item, &bucket).await?);
+        let bucket = |number| Bucket { item: item.item.sale.item.clone(), number };
+        let first = self.finish_bucket(item, &bucket(0)).await?;
+        let count = first.map_or(item.item.buckets, |first| first.buckets.max(item.item.buckets));
+        let mut standings = vec![first];
+        for number in 1..count.get() {
+            standings.push(self.finish_bucket(item, &bucket(number)).await?);
         }
         Ok(standings)
     }
@@ -70,6 +75,9 @@ impl Finisher {
     ) -> Result<Option<BucketStanding>, FinishError> {
         loop {
             let claimed = self.backends.stock.claim_overdue(bucket).await?;
+            if claimed.standing.is_some_and(|standing| standing.is_moving) {
+                finish_transfers(&self.backends.stock, bucket, TRANSFER_DEADLINE).await?;
+            }
             if claimed.overdue.is_empty() {
                 return Ok(claimed.standing);
             }
@@ -145,10 +153,10 @@ impl Finisher {
     async fn take(&self, bucket: &Bucket, steps: Steps) -> Result<(), FinishError> {
         let stock = &self.backends.stock;
         if !steps.confirm.is_empty() {
-            stock.confirm(bucket, &steps.confirm).await?;
+            stock.confirm(&bucket.item, &steps.confirm).await?;
         }
         if !steps.restore.is_empty() {
-            stock.restore(bucket, &steps.restore).await?;
+            stock.restore(&bucket.item, &steps.restore).await?;
         }
         publish(&self.backends, &self.address, &bucket.item, &steps.publish).await?;
         Ok(())

@@ -9,7 +9,7 @@ use futures_util::stream::{self, StreamExt};
 use shared::backends::Backends;
 use shared::config::Config;
 use shared::config::limits::DRAIN;
-use shared::domain::{Drain, ItemId, Readiness, partition};
+use shared::domain::{BucketCount, Drain, ItemId, Readiness, partition};
 use shared::queue::ready_messages;
 use shared::shutdown::Shutdown;
 use tokio::sync::watch;
@@ -40,7 +40,10 @@ enum Need {
     Terms {
         are_news: bool,
     },
-    EpochInLedger(u64),
+    EpochInLedger {
+        epoch: u64,
+        buckets: BucketCount,
+    },
     Retire,
 }
 
@@ -114,8 +117,12 @@ impl Readying {
                 let is_told = told == Some(&kept.item.changed_at);
                 (!is_told).then_some(Need::Terms { are_news: told.is_some() })
             }
-            Readiness::LedgerBehind { epoch } => Some(Need::EpochInLedger(epoch)),
-            Readiness::Built | Readiness::Cold { in_flight: false } => Some(Need::Warm),
+            Readiness::LedgerBehind { epoch, buckets } => {
+                Some(Need::EpochInLedger { epoch, buckets })
+            }
+            Readiness::Built | Readiness::Outdated | Readiness::Cold { in_flight: false } => {
+                Some(Need::Warm)
+            }
             Readiness::Uncompared | Readiness::Cold { in_flight: true } => {
                 let drain = self.drains.get(sighting.item())?;
                 drain.is_over(self.began.elapsed()).then_some(Need::Warm)
@@ -135,11 +142,13 @@ impl Readying {
             Need::Terms { .. } => {
                 tell_terms(ledger, stock, item).await.map(drop).map_err(|e| e.to_string())
             }
-            Need::EpochInLedger(epoch) => {
+            Need::EpochInLedger { epoch, buckets } => {
                 tracing::error!(%item, epoch, "Redis knows an epoch that the ledger does not: the ledger has gone back in time");
-                ledger.catch_up_epoch(item, epoch).await.map_err(|e| e.to_string())
+                ledger.catch_up_epoch(item, epoch, buckets).await.map_err(|e| e.to_string())
             }
-            Need::Retire => retire(ledger, stock, item).await.map_err(|e| e.to_string()),
+            Need::Retire => {
+                retire(ledger, stock, &sighting.kept.item).await.map_err(|e| e.to_string())
+            }
         };
         if let Err(error) = met {
             // Such as another reconciler that was quicker.

@@ -1,9 +1,11 @@
 //! After Redis has restarted or failed over: what it may have forgotten is brought back from the
 //! ledger, then the item sells again. Nobody can reserve it meanwhile.
 
-use shared::config::limits::{BUCKETS_PER_ITEM, HOLDS_RECOVERED, SETTLE_BATCH};
+use shared::config::limits::{HOLDS_RECOVERED, SETTLE_BATCH};
 use shared::crash;
-use shared::domain::{BuyerId, HoldState, Order, OrderState, RequestId, Reservation, UnixMillis};
+use shared::domain::{
+    BuyerId, HoldState, ItemId, Order, OrderState, RequestId, Reservation, UnixMillis,
+};
 use shared::ledger::{DecidedOrder, Ledger};
 use shared::stock::{
     Bucket, ConfirmReply, ItemLock, RestoreReply, RestoreRequest, StampReply, Stock, StockError,
@@ -31,7 +33,7 @@ pub(crate) async fn recover(
         Corrector { ledger, stock, lock, mode: Mode::Apply, most_holds: HOLDS_RECOVERED };
     let corrected = corrector.correct(&suspects).await?;
     crash::point("recover.corrected");
-    for (bucket, seen) in Bucket::all(item, BUCKETS_PER_ITEM).zip(seen.buckets.iter().flatten()) {
+    for (bucket, seen) in Bucket::all(item, seen.item.buckets).zip(seen.buckets.iter().flatten()) {
         lock.check()?;
         match stock.stamp(&bucket, lock.fence(), seen.epoch, &seen.incarnation).await? {
             StampReply::Stamped => {}
@@ -57,27 +59,17 @@ async fn settle_all(ledger: &Ledger, stock: &Stock, lock: &ItemLock) -> Result<(
         let page = ledger.list_orders(item, after.as_ref(), SETTLE_BATCH).await?;
         let Some(DecidedOrder { order, .. }) = page.last() else { return Ok(()) };
         after = Some((order.buyer.clone(), order.request_id));
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-            let at_home = |one: &&DecidedOrder| {
-                Bucket::home(item, &one.order.buyer, BUCKETS_PER_ITEM) == bucket
-            };
-            let orders: Vec<&DecidedOrder> = page.iter().filter(at_home).collect();
-            settle(stock, &bucket, &orders).await?;
-        }
+        settle(stock, item, &page).await?;
     }
 }
 
-async fn settle(
-    stock: &Stock,
-    bucket: &Bucket,
-    orders: &[&DecidedOrder],
-) -> Result<(), StockError> {
+async fn settle(stock: &Stock, item: &ItemId, orders: &[DecidedOrder]) -> Result<(), StockError> {
     let (confirmed, refused): (Vec<&DecidedOrder>, Vec<&DecidedOrder>) =
-        orders.iter().copied().partition(|one| one.order.state == OrderState::Confirmed);
+        orders.iter().partition(|one| one.order.state == OrderState::Confirmed);
     let mut surplus = Vec::new();
     let reservations: Vec<_> = confirmed.iter().copied().map(reservation).collect();
     if !reservations.is_empty() {
-        let replies = stock.confirm(bucket, &reservations).await?;
+        let replies = stock.confirm(item, &reservations).await?;
         for (one, reply) in confirmed.iter().zip(replies) {
             if let ConfirmReply::Conflict { state: HoldState::Held, reservation_id } = reply {
                 surplus.push(RestoreRequest { reservation_id, ..restore_request(one) });
@@ -86,7 +78,7 @@ async fn settle(
     }
     let requests: Vec<_> = refused.iter().copied().map(restore_request).collect();
     if !requests.is_empty() {
-        let replies = stock.restore(bucket, &requests).await?;
+        let replies = stock.restore(item, &requests).await?;
         for (one, reply) in refused.iter().zip(replies) {
             if let RestoreReply::Conflict { state: HoldState::Held, reservation_id } = reply {
                 surplus.push(RestoreRequest { reservation_id, ..restore_request(one) });
@@ -95,7 +87,7 @@ async fn settle(
     }
     // Held under another reservation than the one that was decided: its units go back.
     if !surplus.is_empty() {
-        stock.restore(bucket, &surplus).await?;
+        stock.restore(item, &surplus).await?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! published again, under their own reservation ids, and decided once more.
 
 use shared::backends::Backends;
-use shared::config::limits::{BUCKETS_PER_ITEM, PUBLISH_BATCH, SETTLE_DEADLINE};
+use shared::config::limits::{PUBLISH_BATCH, SETTLE_DEADLINE};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, ItemId, Reservation, partition};
 use shared::ledger::{Ledger, LedgerError};
@@ -41,7 +41,7 @@ pub(crate) async fn republish_confirmed(
     item: &ItemId,
 ) -> Result<u64, RepublishError> {
     let mut published = 0;
-    let mut lost = Lost::of(item);
+    let mut lost = Lost::of(&backends.stock, item).await?;
     while let Some(page) = lost.next_page(&backends.ledger, &backends.stock).await? {
         publish_patiently(backends, address, item, &page).await?;
         published += page.len() as u64;
@@ -56,8 +56,10 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    pub(crate) fn of(item: &ItemId) -> Self {
-        Self { todo: Bucket::all(item, BUCKETS_PER_ITEM).map(|bucket| (bucket, 0)).collect() }
+    pub(crate) async fn of(stock: &Stock, item: &ItemId) -> Result<Self, StockError> {
+        let count = stock.bucket_count(item).await?;
+        let buckets = count.into_iter().flat_map(|count| Bucket::all(item, count));
+        Ok(Self { todo: buckets.map(|bucket| (bucket, 0)).collect() })
     }
 
     /// `None` after the last page; a page may be empty.

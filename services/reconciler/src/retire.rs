@@ -1,8 +1,6 @@
 //! Lets an item leave Redis, long after its sale.
 
-use shared::config::limits::BUCKETS_PER_ITEM;
-use shared::domain::ItemId;
-use shared::ledger::{Ledger, LedgerError};
+use shared::ledger::{Item, Ledger, LedgerError};
 use shared::stock::{Bucket, ForgetLockReply, RetireReply, Stock, StockError};
 
 /// Why an item did not leave. It is tried again.
@@ -14,14 +12,11 @@ pub(crate) enum RetireError {
     Stock(#[from] StockError),
 }
 
-/// Removes the buckets of an item whose sale has been over for the retention. One that still holds
-/// something stays.
-pub(crate) async fn retire(
-    ledger: &Ledger,
-    stock: &Stock,
-    item: &ItemId,
-) -> Result<(), RetireError> {
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+/// Removes the buckets of an item whose sale has been over for the retention, those of earlier layouts
+/// too. One that still holds something stays.
+pub(crate) async fn retire(ledger: &Ledger, stock: &Stock, row: &Item) -> Result<(), RetireError> {
+    let item = &row.sale.item;
+    for bucket in Bucket::all(item, row.most_buckets) {
         match stock.retire(&bucket).await? {
             RetireReply::Retired | RetireReply::Absent => {}
             RetireReply::Early => return Ok(()),

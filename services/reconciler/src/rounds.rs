@@ -22,7 +22,7 @@ pub(crate) const ITEMS_AT_ONCE: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Sighting {
     pub(crate) kept: KeptItem,
-    /// One for each bucket.
+    /// One for each bucket of the ledger's layout, and of an earlier one that Redis may still have.
     pub(crate) buckets: Vec<Option<BucketStanding>>,
 }
 
@@ -36,7 +36,7 @@ impl Sighting {
     }
 
     pub(crate) fn readiness(&self) -> Readiness {
-        readiness(self.kept.item.epoch, &self.buckets)
+        readiness(self.kept.item.epoch, self.kept.item.buckets, &self.buckets)
     }
 
     pub(crate) fn held(&self) -> u64 {

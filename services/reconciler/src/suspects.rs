@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use shared::config::limits::{BUCKETS_PER_ITEM, TOTALS_PAGE};
-use shared::domain::{BuyerId, ItemId, total_differences, waiting_units};
+use shared::config::limits::TOTALS_PAGE;
+use shared::domain::{BucketCount, BuyerId, ItemId, total_differences, waiting_units};
 use shared::ledger::Ledger;
 use shared::stock::{Bucket, Stock};
 
@@ -24,7 +24,8 @@ pub(crate) async fn suspects(
         suspects.extend(differences.into_iter().map(|(buyer, _)| buyer));
     };
 
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+    let count = compared.buckets.first().map_or(BucketCount::ONE, |bucket| bucket.buckets);
+    for bucket in Bucket::all(item, count) {
         let mut cursor = Some(0);
         while let Some(at) = cursor {
             let page = stock.scan_totals(&bucket, at).await?;
@@ -44,8 +45,8 @@ pub(crate) async fn suspects(
         after = Some(last.clone());
         let buyers: Vec<_> = page.iter().map(|(buyer, _)| buyer.clone()).collect();
         let mut in_redis = HashMap::new();
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-            in_redis.extend(totals(stock, &bucket, &buyers).await?);
+        for bucket in Bucket::all(item, count) {
+            in_redis.extend(totals(stock, &bucket, count, &buyers).await?);
         }
         note(&in_redis, &page.into_iter().collect());
     }

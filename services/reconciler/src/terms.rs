@@ -1,6 +1,5 @@
 //! Tells Redis what has changed in the terms of a sale.
 
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::ItemId;
 use shared::ledger::{Ledger, LedgerError};
 use shared::stock::{Bucket, Stock, StockError, TermsReply};
@@ -30,7 +29,7 @@ pub async fn tell_terms(ledger: &Ledger, stock: &Stock, item: &ItemId) -> Result
         let row = ledger.find_item(item).await?;
         let row = row.ok_or_else(|| TermsError::UnknownItem(item.clone()))?;
         let mut told = true;
-        for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
+        for bucket in Bucket::all(item, row.buckets) {
             match stock.tell_terms(&bucket, &terms(&row)).await? {
                 TermsReply::Told => {}
                 TermsReply::Absent => told = false,

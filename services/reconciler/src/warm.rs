@@ -1,7 +1,7 @@
 //! Warm-up: makes an item sell from Redis, by what the ledger says.
 
-use shared::config::limits::{BUCKETS_PER_ITEM, LOCK_LEASE};
-use shared::domain::{ItemId, Readiness, readiness};
+use shared::config::limits::LOCK_LEASE;
+use shared::domain::{BucketCount, BucketState, ItemId, Readiness, readiness};
 use shared::ledger::{Item, Ledger, LedgerError};
 use shared::stock::{Bucket, ItemLock, LockLost, Snapshot, Stock, StockError, WarmReply};
 
@@ -10,6 +10,7 @@ use crate::compare::CompareError;
 use crate::correct::CorrectError;
 use crate::locked::{LockItemError, lock_item};
 use crate::recover::recover;
+use crate::standstill::StandstillError;
 
 /// How a warm-up ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub enum WarmError {
     #[error(transparent)]
     Lost(#[from] LockLost),
     #[error(transparent)]
+    Standstill(#[from] StandstillError),
+    #[error(transparent)]
     Compare(#[from] CompareError),
     #[error(transparent)]
     Correct(#[from] CorrectError),
@@ -73,17 +76,14 @@ pub async fn warm(ledger: &Ledger, stock: &Stock, item: &ItemId) -> Result<Warme
 /// An item, as both sides have it.
 pub(crate) struct Seen {
     pub(crate) item: Item,
-    /// One for each bucket.
+    /// One for each bucket that it has or has ever had.
     pub(crate) buckets: Vec<Option<Snapshot>>,
 }
 
 pub(crate) async fn look(ledger: &Ledger, stock: &Stock, item: &ItemId) -> Result<Seen, WarmError> {
     let row = ledger.find_item(item).await?;
     let row = row.ok_or_else(|| WarmError::UnknownItem(item.clone()))?;
-    let mut buckets = Vec::new();
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-        buckets.push(stock.snapshot(&bucket).await?);
-    }
+    let buckets = stock.snapshots(item, row.most_buckets).await?;
     Ok(Seen { item: row, buckets })
 }
 
@@ -91,11 +91,19 @@ impl Seen {
     pub(crate) fn readiness(&self) -> Readiness {
         let standings: Vec<_> =
             self.buckets.iter().map(|bucket| bucket.as_ref().map(Snapshot::standing)).collect();
-        readiness(self.item.epoch, &standings)
+        readiness(self.item.epoch, self.item.buckets, &standings)
     }
 
-    fn available(&self) -> u64 {
+    pub(crate) fn available(&self) -> u64 {
         self.buckets.iter().flatten().map(|bucket| bucket.available).sum()
+    }
+
+    /// Buckets that sell, whatever their epoch.
+    pub(crate) fn open_buckets(&self) -> Vec<Bucket> {
+        let is_open = |bucket: &Snapshot| bucket.state == BucketState::Open;
+        let all = Bucket::all(&self.item.sale.item, BucketCount::MOST).zip(&self.buckets);
+        let open = all.filter(|(_, seen)| seen.as_ref().is_some_and(is_open));
+        open.map(|(bucket, _)| bucket).collect()
     }
 
     fn live(&self) -> Option<Warmed> {
@@ -115,14 +123,14 @@ async fn under_lock(
     let warmed = match seen.readiness() {
         Readiness::Live => return Ok(Warmed::Live { epoch, available }),
         Readiness::Built => {
-            open(stock, item, epoch).await?;
+            open(stock, &seen.item).await?;
             Warmed::Opened { epoch, available }
         }
         Readiness::Uncompared => {
             Warmed::Recovered { epoch, corrected: recover(ledger, stock, lock, &seen).await? }
         }
-        Readiness::Cold { .. } => build(ledger, stock, lock, &seen).await?,
-        Readiness::LedgerBehind { epoch } => {
+        Readiness::Outdated | Readiness::Cold { .. } => build(ledger, stock, lock, &seen).await?,
+        Readiness::LedgerBehind { epoch, .. } => {
             return Err(WarmError::LedgerBehind { item: item.clone(), epoch });
         }
     };
@@ -131,9 +139,9 @@ async fn under_lock(
 }
 
 /// Puts complete buckets on sale.
-pub(crate) async fn open(stock: &Stock, item: &ItemId, epoch: u64) -> Result<(), WarmError> {
-    for bucket in Bucket::all(item, BUCKETS_PER_ITEM) {
-        still_ours(item, stock.open(&bucket, epoch).await?)?;
+pub(crate) async fn open(stock: &Stock, item: &Item) -> Result<(), WarmError> {
+    for bucket in Bucket::all(&item.sale.item, item.buckets) {
+        still_ours(&bucket.item, stock.open(&bucket, item.epoch).await?)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reconciler::Mode;
-use shared::domain::{ItemId, Reservation};
+use shared::domain::{BucketCount, ItemId, Reservation};
 use shared::stock::{Bucket, Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 use tokio::task::JoinHandle;
 
@@ -69,7 +69,7 @@ impl Watch {
                 let request = wish(&item, &format!("watch-{number}"), 99);
                 let asked = Instant::now();
                 let bucket = Bucket { item: item.clone(), number: 0 };
-                let layout = Layout { epoch: 1, buckets: 1 };
+                let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
                 let Ok(Reserved::Answered(replies)) =
                     stock.reserve(&bucket, layout, &[request]).await
                 else {
@@ -172,7 +172,7 @@ async fn take(line: &Line, item: &ItemId, buyers: usize) {
 async fn held(line: &Line, item: &ItemId, first: usize, end: usize) -> Vec<Reservation> {
     let wishes: Vec<_> = (first..end).map(|n| wish(item, &format!("buyer-{n}"), 1)).collect();
     let (bucket, layout) =
-        (Bucket { item: item.clone(), number: 0 }, Layout { epoch: 1, buckets: 1 });
+        (Bucket { item: item.clone(), number: 0 }, Layout { epoch: 1, buckets: BucketCount::ONE });
     let reserved = line.stock.reserve(&bucket, layout, &wishes).await.expect("Redis");
     let Reserved::Answered(replies) = reserved else { panic!("the item is live: {reserved:?}") };
     let held = replies.into_iter().map(|reply| match reply {
@@ -185,8 +185,7 @@ async fn held(line: &Line, item: &ItemId, first: usize, end: usize) -> Vec<Reser
 async fn sold(line: &Line, item: &ItemId, first: usize, end: usize) {
     let held = held(line, item, first, end).await;
     line.ledger.commit(&held).await.expect("decided");
-    let bucket = Bucket { item: item.clone(), number: 0 };
-    line.stock.confirm(&bucket, &held).await.expect("Redis");
+    line.stock.confirm(item, &held).await.expect("Redis");
 }
 
 fn spread(mut times: Vec<Duration>) -> String {

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use reconciler::letters::{Judge, ReplayOptions};
-use shared::domain::{BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId};
+use shared::domain::{
+    BucketCount, BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId,
+};
 use shared::ledger::{LetterFilter, LetterSort};
 use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved};
 
@@ -85,7 +87,7 @@ async fn hold_page(line: &Line, item: &ItemId, numbers: std::ops::Range<u64>) ->
     };
     let requests: Vec<_> = numbers.map(request).collect();
     let bucket = Bucket { item: item.clone(), number: 0 };
-    let layout = Layout { epoch: 1, buckets: 1 };
+    let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
     let reserved =
         until("stock is taken", async || line.stock.reserve(&bucket, layout, &requests).await.ok())
             .await;

@@ -11,7 +11,7 @@ use shared::devstack::{Endpoints, World};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window, broken_laws};
 use shared::ledger::Ledger;
 use shared::shutdown::Shutdown;
-use shared::stock::{Bucket, Snapshot, Stock};
+use shared::stock::{ItemSnapshot, Stock};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -105,7 +105,7 @@ impl Line {
     }
 
     pub async fn put(&self, sale: &Sale) {
-        self.ledger.put_item(sale).await.expect("the sale in the ledger");
+        self.ledger.put_item(sale, None).await.expect("the sale in the ledger");
     }
 
     pub async fn warm(&self, item: &ItemId) {
@@ -206,9 +206,9 @@ impl Line {
     }
 
     /// The state of an item in Redis.
-    pub async fn snapshot(&self, item: &ItemId) -> Snapshot {
-        let bucket = Bucket { item: item.clone(), number: 0 };
-        until("the item is seen in Redis", async || self.stock.snapshot(&bucket).await.ok()?).await
+    pub async fn snapshot(&self, item: &ItemId) -> ItemSnapshot {
+        let seen = async || self.stock.snapshot_item(item).await.ok()?;
+        until("the item is seen in Redis", seen).await
     }
 
     /// What Redis still sells.

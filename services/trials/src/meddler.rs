@@ -8,7 +8,7 @@ use std::time::Duration;
 use shared::contract::{Compensation, encode_compensation};
 use shared::domain::{EnvironmentId, HoldStanding, ItemId, Quantity, Reservation, UnixMillis};
 use shared::queue::{Outgoing, Publisher, Route};
-use shared::stock::{Bucket, Stock};
+use shared::stock::Stock;
 use tokio::time::sleep;
 
 use crate::auditor::Purchase;
@@ -75,8 +75,7 @@ impl Meddler {
     async fn held(&self, purchase: &Purchase) -> Option<Reservation> {
         let request_id = request_id(&self.item, &purchase.buyer, &purchase.key);
         let buyer = purchase.buyer.parse().expect("a buyer");
-        let bucket = Bucket::home(&self.item, &buyer, 1);
-        let hold = self.stock.find_hold(&bucket, request_id).await.ok()?.hold?;
+        let hold = self.stock.find_hold(&self.item, &buyer, request_id).await.ok()?.hold?;
         (hold.standing == HoldStanding::Held).then(|| Reservation {
             request_id,
             reservation_id: hold.reservation_id,

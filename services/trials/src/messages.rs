@@ -4,8 +4,8 @@ use shared::contract::{
     Compensation, ReservationsPlaced, decode_reservations, encode_compensation, encode_reservations,
 };
 use shared::domain::{
-    BuyerId, EnvironmentId, ItemId, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
-    partition,
+    BucketCount, BuyerId, EnvironmentId, ItemId, Quantity, RequestId, Reservation, ReservationId,
+    UnixMillis, partition,
 };
 use shared::queue::{Deliveries, Outgoing, PublishOutcome, Publisher, Queue, Route};
 use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved};
@@ -158,8 +158,8 @@ pub fn request_id(item: &ItemId, buyer: &str, key: &str) -> RequestId {
 /// The reservation of a purchase, as Redis has it.
 pub async fn reservation_of(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reservation {
     let mut reservation = reservation(item, buyer, key, 1);
-    let bucket = Bucket::home(item, &reservation.buyer, 1);
-    let lookup = line.stock.find_hold(&bucket, reservation.request_id).await.expect("Redis");
+    let lookup = line.stock.find_hold(item, &reservation.buyer, reservation.request_id).await;
+    let lookup = lookup.expect("Redis");
     let hold = lookup.hold.expect("a hold");
     reservation.reservation_id = hold.reservation_id;
     reservation.quantity = hold.quantity;
@@ -176,7 +176,7 @@ pub async fn hold(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reserva
         quantity: made.quantity,
     };
     let bucket = Bucket { item: item.clone(), number: 0 };
-    let layout = Layout { epoch: 1, buckets: 1 };
+    let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
     let reserved = until("stock is taken", async || {
         line.stock.reserve(&bucket, layout, std::slice::from_ref(&request)).await.ok()
     })

@@ -4,12 +4,35 @@ use std::time::Duration;
 
 use crate::domain::DrainLimits;
 
-/// Shards of an item's stock. The keys carry the bucket's number, so that more can come.
-pub const BUCKETS_PER_ITEM: u16 = 1;
-
 /// Requests in one call of `reserve`: 64–128 is where a script call stops getting cheaper per
 /// request, and stays far below a millisecond, during which Redis serves nobody else.
 pub const RESERVE_BATCH: usize = 128;
+
+/// How long after units have left one bucket they may still come to another: many times what it takes,
+/// so that only transfers that nobody works on any more are given back.
+pub const TRANSFER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long it is remembered whether the units of a transfer came: longer than anything that may
+/// repeat the question.
+pub const TRANSFER_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Unfinished transfers of a bucket that are read at once.
+pub const TRANSFER_BATCH: usize = 100;
+
+/// Purchases whose home buckets are short, and for which stock is gathered at once.
+pub const GATHER_BATCH: usize = 512;
+
+/// How often stock is gathered for a purchase that keeps missing it, before its buyer is told to come
+/// back.
+pub const GATHER_PASSES: usize = 3;
+
+/// How long ingress remembers that fewer units are left than were asked for, before it looks into all
+/// buckets again. Units that come back are on sale so much later at the most.
+pub const FEWER_LEFT_KEPT: Duration = Duration::from_millis(100);
+
+/// How long changing the layout of an item waits for holds that are not settled, while its buyers see
+/// it frozen: consumers that keep up need some tens of milliseconds.
+pub const HOLDS_SETTLED_WAIT: Duration = Duration::from_secs(2);
 
 /// Reservations in one message: enough to spread the cost of a confirm, small enough (about
 /// 20 kB) to be one frame.

@@ -18,6 +18,8 @@ pub struct OpenHold {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StockSide {
     pub available: u64,
+    /// Units on their way from one bucket to another.
+    pub moving: u64,
     pub confirmed_units: u64,
     pub holds: HashMap<ReservationId, OpenHold>,
     /// The buyers that are compared, and their totals.
@@ -39,7 +41,7 @@ pub struct LedgerSide {
 /// What has to be added to Redis so that it agrees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// To what is available: ledger available − available − units held and not yet confirmed.
+    /// To what is available: ledger available − available − moving − units held and not yet confirmed.
     pub units: i64,
     /// To the totals of buyers; those that agree are left out. In the order of their ids.
     pub buyers: Vec<(BuyerId, i64)>,
@@ -65,7 +67,7 @@ pub fn difference(stock: &StockSide, ledger: &LedgerSide) -> Difference {
         stock.holds.values().filter(|h| ledger.confirmed_holds.contains(&h.reservation_id));
     let decided: u64 = decided.map(|hold| hold.quantity.units()).sum();
     Difference {
-        units: signed(ledger.available) - signed(stock.available) - signed(held),
+        units: signed(ledger.available) - signed(stock.available + stock.moving) - signed(held),
         buyers: total_differences(&stock.totals, &ledger.totals, &waiting),
         ledger_behind: (stock.confirmed_units + decided).saturating_sub(ledger.confirmed_units),
     }
@@ -138,11 +140,12 @@ mod tests {
         }
     }
 
-    /// Ten units: ann bought 2, bob holds 3, five are left.
+    /// Ten units: ann bought 2, bob holds 3, five are left, one of them on its way to another bucket.
     fn books() -> (StockSide, LedgerSide) {
         let held = hold("bob", 3);
         let stock = StockSide {
-            available: 5,
+            available: 4,
+            moving: 1,
             confirmed_units: 2,
             totals: HashMap::from([("ann".parse().expect("a buyer"), 2), (held.buyer.clone(), 3)]),
             holds: HashMap::from([(held.reservation_id, held)]),

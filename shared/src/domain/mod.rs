@@ -5,6 +5,7 @@ mod cause;
 mod decision;
 mod difference;
 mod drain;
+mod gathering;
 mod hold;
 mod ids;
 mod law;
@@ -28,6 +29,7 @@ pub use difference::{
     waiting_units,
 };
 pub use drain::{Drain, DrainLimits};
+pub use gathering::{Move, Shortage, gather};
 pub use hold::{HoldEvent, HoldStanding, HoldState, NoSuchStep};
 pub use ids::{
     BuyerId, EnvironmentId, IdempotencyKey, InvalidText, ItemId, Namespace, RequestId,
@@ -40,7 +42,7 @@ pub use letter_class::{
 };
 pub use order::{InvalidReason, Order, OrderState, Reason, Verdict};
 pub use overdue::{OverdueStep, Whereabouts, finish_overdue};
-pub use placement::{home_bucket, partition};
+pub use placement::{BucketCount, divide, home_bucket, partition};
 pub use quantity::{InvalidQuantity, Quantity};
 pub use readiness::{BucketStanding, BucketState, Readiness, readiness};
 pub use reservation::Reservation;

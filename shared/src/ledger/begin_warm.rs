@@ -3,10 +3,10 @@
 use sqlx::{FromRow, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::items::{Item, ItemRow};
+use super::items::{Item, ItemRow, bucket_column};
 use super::rows::{OrderRow, signed, unsigned};
 use super::{Ledger, LedgerError};
-use crate::domain::{BuyerId, ItemId, Order, RequestId};
+use crate::domain::{BucketCount, BuyerId, ItemId, Order, RequestId};
 
 /// A decided order, and all that its buyer has confirmed of the item.
 #[derive(Debug, Clone)]
@@ -32,22 +32,27 @@ struct WarmOrderRow {
 }
 
 impl Ledger {
-    /// Raises the epoch of an item above its own and above `seen`, the latest one in Redis. `None`
-    /// when a later holder of the item lock was here: nothing is raised then.
+    /// Raises the epoch of an item above its own and above `seen`, the latest one in Redis, and with it
+    /// its number of buckets, which never changes within an epoch; without one it keeps its own.
+    /// `None` when a later holder of the item lock was here: nothing is raised then.
     pub async fn begin_warm(
         &self,
         item: &ItemId,
         fence: u64,
         seen: u64,
+        buckets: Option<BucketCount>,
     ) -> Result<Option<u64>, LedgerError> {
         let epoch: Option<i64> = sqlx::query_scalar(
             "UPDATE items SET epoch = greatest(epoch, $3) + 1, version = version + 1,
+                    buckets = coalesce($4, buckets),
+                    most_buckets = greatest(most_buckets, $4),
                     changed_at = now(), left_redis_at = NULL
              WHERE item_id = $1 AND fence = $2 RETURNING epoch",
         )
         .bind(item.as_str())
         .bind(signed(fence))
         .bind(signed(seen))
+        .bind(buckets.map(bucket_column))
         .fetch_optional(&self.pool)
         .await
         .map_err(self.failed("begin a warm-up"))?;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::rows::{unix_millis, unsigned};
 use super::{Ledger, LedgerError};
-use crate::domain::{ItemId, Sale, Window};
+use crate::domain::{BucketCount, ItemId, Sale, Window};
 
 /// An item and what is left of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct Item {
     pub available: u64,
     /// Which warm-up built its Redis state; 0 before the first.
     pub epoch: u64,
+    /// Into how many buckets its stock is divided under this epoch.
+    pub buckets: BucketCount,
+    /// The most buckets it has ever had: an older layout may have left some in Redis.
+    pub most_buckets: BucketCount,
     pub version: u64,
     /// The pause that an operator has ordered.
     pub pause: Option<Pause>,
@@ -38,6 +42,8 @@ pub(super) struct ItemRow {
     opens_at: DateTime<Utc>,
     closes_at: DateTime<Utc>,
     epoch: i64,
+    buckets: i16,
+    most_buckets: i16,
     version: i64,
     pause_id: Option<Uuid>,
     pause_reason: Option<String>,
@@ -57,6 +63,8 @@ impl TryFrom<ItemRow> for Item {
                 .map_err(LedgerError::corrupt)?,
             available: unsigned(row.available)?,
             epoch: unsigned(row.epoch)?,
+            buckets: bucket_count(row.buckets)?,
+            most_buckets: bucket_count(row.most_buckets)?,
             version: unsigned(row.version)?,
             pause: row
                 .pause_id
@@ -65,6 +73,16 @@ impl TryFrom<ItemRow> for Item {
             changed_at: row.changed_at,
         })
     }
+}
+
+fn bucket_count(column: i16) -> Result<BucketCount, LedgerError> {
+    let count = u16::try_from(column).map_err(LedgerError::corrupt)?;
+    BucketCount::new(count).map_err(LedgerError::corrupt)
+}
+
+/// A number of buckets, as a column has it.
+pub(super) fn bucket_column(buckets: BucketCount) -> i16 {
+    i16::try_from(buckets.get()).expect("at most 64")
 }
 
 impl Item {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
-use super::items::{Item, ItemRow};
+use super::items::{Item, ItemRow, bucket_column};
 use super::rows::{signed, unix_millis};
 use super::{Ledger, LedgerError};
 use crate::config::limits::RECORD_RETENTION;
-use crate::domain::{ItemId, UnixMillis};
+use crate::domain::{BucketCount, ItemId, UnixMillis};
 
 /// An item that has been warmed up, or is due to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,14 +91,24 @@ impl Ledger {
             .map_err(self.failed("catch a version up"))
     }
 
-    /// Raises the epoch of an item to one that Redis has already: the ledger has gone back in time.
-    pub async fn catch_up_epoch(&self, item: &ItemId, epoch: u64) -> Result<(), LedgerError> {
-        sqlx::query("UPDATE items SET epoch = $2 WHERE item_id = $1 AND epoch < $2")
-            .bind(item.as_str())
-            .bind(signed(epoch))
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(self.failed("catch an epoch up"))
+    /// Raises the epoch of an item to one that Redis has already, with its layout: the ledger has gone
+    /// back in time.
+    pub async fn catch_up_epoch(
+        &self,
+        item: &ItemId,
+        epoch: u64,
+        buckets: BucketCount,
+    ) -> Result<(), LedgerError> {
+        sqlx::query(
+            "UPDATE items SET epoch = $2, buckets = $3, most_buckets = greatest(most_buckets, $3)
+             WHERE item_id = $1 AND epoch < $2",
+        )
+        .bind(item.as_str())
+        .bind(signed(epoch))
+        .bind(bucket_column(buckets))
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(self.failed("catch an epoch up"))
     }
 }

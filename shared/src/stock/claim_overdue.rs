@@ -34,6 +34,7 @@ impl Stock {
             .key(self.keys.sale(bucket))
             .key(self.keys.held(bucket))
             .key(self.keys.unseen(bucket))
+            .key(self.keys.moving(bucket))
             .key(self.keys.hold_prefix(bucket))
             .arg(CLAIM_BATCH)
             .arg(self.first_look.as_millis())
@@ -52,10 +53,12 @@ fn read_head(reply: &str) -> Result<Option<BucketStanding>, StockError> {
         "absent" => None,
         "present" => Some(BucketStanding {
             epoch: words.parse()?,
+            buckets: words.parse()?,
             state: words.parse()?,
             is_stamped: words.word()? == "1",
             held: words.parse()?,
             unseen: words.parse()?,
+            is_moving: words.word()? != "0",
         }),
         _ => return Err(words.malformed()),
     })

@@ -1,10 +1,11 @@
 //! `confirm.lua`: makes holds final whose reservations the ledger has committed.
 
 use super::keys::Bucket;
+use super::layouts::{AtHome, at_home};
 use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
-use crate::domain::{HoldState, Reservation, ReservationId};
+use crate::domain::{BucketCount, HoldState, ItemId, Reservation, ReservationId};
 use crate::telemetry::metrics;
 
 /// What became of one hold.
@@ -21,23 +22,34 @@ pub enum ConfirmReply {
 }
 
 impl Stock {
-    /// Confirms up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) holds of one bucket.
+    /// Confirms holds of one item, each in its buyer's home bucket; the replies are in their order.
     pub async fn confirm(
         &self,
-        bucket: &Bucket,
+        item: &ItemId,
         reservations: &[Reservation],
     ) -> Result<Vec<ConfirmReply>, StockError> {
+        let ask = |bucket, buckets, part| self.confirm_at_home(bucket, buckets, part);
+        self.at_homes(item, reservations, |one| &one.buyer, ask).await
+    }
+
+    async fn confirm_at_home(
+        &self,
+        bucket: Bucket,
+        buckets: BucketCount,
+        reservations: Vec<Reservation>,
+    ) -> Result<AtHome<Vec<ConfirmReply>>, StockError> {
         let mut call = self
             .scripts
             .confirm
             .call()
-            .key(self.keys.sale(bucket))
-            .key(self.keys.held(bucket))
-            .key(self.keys.unseen(bucket))
+            .key(self.keys.sale(&bucket))
+            .key(self.keys.held(&bucket))
+            .key(self.keys.unseen(&bucket))
+            .arg(buckets)
             .arg(RECORD_RETENTION.as_millis());
-        for reservation in reservations {
+        for reservation in &reservations {
             call = call
-                .key(self.keys.hold(bucket, reservation.request_id))
+                .key(self.keys.hold(&bucket, reservation.request_id))
                 .arg(reservation.request_id)
                 .arg(reservation.reservation_id)
                 .arg(&reservation.buyer)
@@ -46,7 +58,11 @@ impl Stock {
                 .arg(reservation.reserved_at.0);
         }
         let replies: Vec<String> = self.connection.run(call).await?;
-        one_each("confirm", &replies, reservations.len())?;
+        let replies = match at_home("confirm", &replies)? {
+            AtHome::Answered(replies) => replies,
+            AtHome::Moved(layout) => return Ok(AtHome::Moved(layout)),
+        };
+        one_each("confirm", replies, reservations.len())?;
         let replies = replies.iter().map(|reply| read(Words::of("confirm", reply)));
         let replies = replies.collect::<Result<Vec<_>, _>>()?;
         let settled = reservations.iter().zip(&replies).map(|(one, reply)| match reply {
@@ -54,7 +70,7 @@ impl Stock {
             ConfirmReply::Already | ConfirmReply::Conflict { .. } => 0,
         });
         metrics::confirmed(&bucket.item, settled.sum());
-        Ok(replies)
+        Ok(AtHome::Answered(replies))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use redis::{ErrorKind, RedisError};
 
+use crate::domain::ItemId;
+
 /// A call to Redis that did not give a usable reply.
 #[derive(Debug, thiserror::Error)]
 pub enum StockError {
@@ -17,6 +19,8 @@ pub enum StockError {
     /// The reply is not one that this release knows.
     #[error("Redis answered {script} with {reply:?}, which this release does not understand")]
     Malformed { script: &'static str, reply: String },
+    #[error("the layout of {item} keeps changing while its buckets are asked; ask again")]
+    Unsteady { item: ItemId },
     #[error("redis.url cannot be used: {0}")]
     InvalidUrl(RedisError),
 }

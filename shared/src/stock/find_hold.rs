@@ -1,9 +1,12 @@
 //! `find_hold.lua`: reads one hold, and whether its bucket is live.
 
 use super::keys::Bucket;
+use super::layouts::AtHome;
 use super::reply::Words;
 use super::{Stock, StockError};
-use crate::domain::{BuyerId, HoldStanding, Quantity, RequestId, ReservationId};
+use crate::domain::{
+    BucketCount, BuyerId, HoldStanding, ItemId, Quantity, RequestId, ReservationId,
+};
 
 /// What Redis knows of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,20 +29,35 @@ impl Stock {
     /// Looks a request up in its buyer's home bucket.
     pub async fn find_hold(
         &self,
-        bucket: &Bucket,
+        item: &ItemId,
+        buyer: &BuyerId,
         request_id: RequestId,
     ) -> Result<HoldLookup, StockError> {
+        let ask = |bucket, buckets, _| self.find_at_home(bucket, buckets, request_id);
+        let found = self.at_homes(item, &[buyer], |buyer| buyer, ask).await?;
+        found.into_iter().next().ok_or_else(|| StockError::malformed("find_hold", ""))
+    }
+
+    async fn find_at_home(
+        &self,
+        bucket: Bucket,
+        buckets: BucketCount,
+        request_id: RequestId,
+    ) -> Result<AtHome<Vec<HoldLookup>>, StockError> {
         let call = self
             .scripts
             .find_hold
             .call()
-            .key(self.keys.sale(bucket))
-            .key(self.keys.hold(bucket, request_id));
+            .key(self.keys.sale(&bucket))
+            .key(self.keys.hold(&bucket, request_id))
+            .arg(buckets);
         let (head, reply): (String, String) = self.connection.run(call).await?;
-        let live = match head.as_str() {
+        let mut head = Words::of("find_hold", &head);
+        let live = match head.word()? {
             "live" => true,
             "not_live" => false,
-            _ => return Err(StockError::malformed("find_hold", &head)),
+            "moved" => return Ok(AtHome::Moved(head.layout()?)),
+            _ => return Err(head.malformed()),
         };
         let mut words = Words::of("find_hold", &reply);
         let hold = match words.word()? {
@@ -52,6 +70,6 @@ impl Stock {
             }
             _ => return Err(words.malformed()),
         };
-        Ok(HoldLookup { live, hold })
+        Ok(AtHome::Answered(vec![HoldLookup { live, hold }]))
     }
 }

@@ -1,9 +1,10 @@
-//! `find_holds.lua`: reads the holds of many requests of one bucket.
+//! `find_holds.lua`: reads the holds of many requests of one item.
 
 use super::keys::Bucket;
+use super::layouts::{AtHome, at_home};
 use super::reply::{Words, one_each};
 use super::{FoundHold, Stock, StockError};
-use crate::domain::{Quantity, RequestId, UnixMillis};
+use crate::domain::{BucketCount, BuyerId, ItemId, Quantity, RequestId, UnixMillis};
 
 /// A hold, with what only operators ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,23 +16,57 @@ pub struct WatchedHold {
 }
 
 impl Stock {
-    /// Looks up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) requests up in one bucket;
-    /// the answer is in their order.
+    /// Looks requests up, each in its buyer's home bucket; the answer is in their order.
     pub async fn find_holds(
         &self,
-        bucket: &Bucket,
-        requests: &[RequestId],
+        item: &ItemId,
+        requests: &[(BuyerId, RequestId)],
     ) -> Result<Vec<Option<WatchedHold>>, StockError> {
-        if requests.is_empty() {
-            return Ok(Vec::new());
+        let ask = |bucket, buckets, part: Vec<(BuyerId, RequestId)>| {
+            let requests = part.into_iter().map(|(_, request_id)| request_id).collect();
+            self.watch_at_home(bucket, buckets, requests)
+        };
+        self.at_homes(item, requests, |(buyer, _)| buyer, ask).await
+    }
+
+    /// Looks a request up in every bucket, for somebody who does not know its buyer.
+    pub async fn search_hold(
+        &self,
+        item: &ItemId,
+        request_id: RequestId,
+    ) -> Result<Option<WatchedHold>, StockError> {
+        let count = self.bucket_count(item).await?.unwrap_or(BucketCount::ONE);
+        for bucket in Bucket::all(item, count) {
+            match self.watch_at_home(bucket, count, vec![request_id]).await? {
+                AtHome::Answered(holds) => {
+                    if let Some(found) = holds.into_iter().flatten().next() {
+                        return Ok(Some(found));
+                    }
+                }
+                AtHome::Moved(_) => return Err(StockError::Unsteady { item: item.clone() }),
+            }
         }
-        let mut call = self.scripts.find_holds.call().key(self.keys.sale(bucket));
-        for request_id in requests {
-            call = call.key(self.keys.hold(bucket, *request_id));
+        Ok(None)
+    }
+
+    async fn watch_at_home(
+        &self,
+        bucket: Bucket,
+        buckets: BucketCount,
+        requests: Vec<RequestId>,
+    ) -> Result<AtHome<Vec<Option<WatchedHold>>>, StockError> {
+        let mut call = self.scripts.find_holds.call().key(self.keys.sale(&bucket)).arg(buckets);
+        for request_id in &requests {
+            call = call.key(self.keys.hold(&bucket, *request_id));
         }
         let replies: Vec<String> = self.connection.run(call).await?;
-        one_each("find_holds", &replies, requests.len())?;
-        replies.iter().map(|reply| read(Words::of("find_holds", reply))).collect()
+        let replies = match at_home("find_holds", &replies)? {
+            AtHome::Answered(replies) => replies,
+            AtHome::Moved(layout) => return Ok(AtHome::Moved(layout)),
+        };
+        one_each("find_holds", replies, requests.len())?;
+        let holds = replies.iter().map(|reply| read(Words::of("find_holds", reply)));
+        Ok(AtHome::Answered(holds.collect::<Result<_, _>>()?))
     }
 }
 

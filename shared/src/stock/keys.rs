@@ -1,6 +1,8 @@
 //! The names of everything in Redis. Keys of one bucket share a hash tag, and so a cluster slot.
 
-use crate::domain::{BuyerId, ItemId, Namespace, RequestId, home_bucket};
+use uuid::Uuid;
+
+use crate::domain::{BucketCount, BuyerId, ItemId, Namespace, RequestId, home_bucket};
 
 /// One shard of an item's stock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -11,12 +13,12 @@ pub struct Bucket {
 
 impl Bucket {
     /// Every bucket of an item.
-    pub fn all(item: &ItemId, buckets: u16) -> impl Iterator<Item = Self> + Clone {
-        (0..buckets).map(move |number| Self { item: item.clone(), number })
+    pub fn all(item: &ItemId, buckets: BucketCount) -> impl Iterator<Item = Self> + Clone {
+        (0..buckets.get()).map(move |number| Self { item: item.clone(), number })
     }
 
     /// The bucket in which everything of a buyer's purchases lives.
-    pub fn home(item: &ItemId, buyer: &BuyerId, buckets: u16) -> Self {
+    pub fn home(item: &ItemId, buyer: &BuyerId, buckets: BucketCount) -> Self {
         Self { item: item.clone(), number: home_bucket(buyer, buckets) }
     }
 }
@@ -51,6 +53,16 @@ impl Keys {
     /// comparison with the ledger.
     pub(super) fn unseen(&self, bucket: &Bucket) -> String {
         self.key(bucket, "unseen")
+    }
+
+    /// Sorted set: units on their way to other buckets → when they left.
+    pub(super) fn moving(&self, bucket: &Bucket) -> String {
+        self.key(bucket, "moving")
+    }
+
+    /// String: whether the units of a transfer to this bucket have come.
+    pub(super) fn transfer(&self, bucket: &Bucket, id: Uuid) -> String {
+        format!("{}{id}", self.key(bucket, "transfer:"))
     }
 
     /// String: one hold.
@@ -107,6 +119,11 @@ mod tests {
         assert_eq!(keys.buyers(&bucket), "shop-eu:{Flash_T.1#0}:buyers");
         assert_eq!(keys.held(&bucket), "shop-eu:{Flash_T.1#0}:held");
         assert_eq!(keys.unseen(&bucket), "shop-eu:{Flash_T.1#0}:unseen");
+        assert_eq!(keys.moving(&bucket), "shop-eu:{Flash_T.1#0}:moving");
+        assert_eq!(
+            keys.transfer(&bucket, Uuid::nil()),
+            "shop-eu:{Flash_T.1#0}:transfer:00000000-0000-0000-0000-000000000000"
+        );
         assert_eq!(
             keys.hold(&bucket, request_id),
             "shop-eu:{Flash_T.1#0}:hold:0190d2b2-9c3a-7b61-8a51-5d2f3c1e4a77"

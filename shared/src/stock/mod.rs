@@ -12,6 +12,7 @@ mod find_hold;
 mod find_holds;
 mod freeze;
 mod keys;
+mod layouts;
 mod lock;
 mod lock_lease;
 mod lock_scripts;
@@ -26,9 +27,11 @@ mod scan_confirmed;
 mod script;
 mod server;
 mod snapshot;
+mod snapshot_item;
 mod store;
 mod terms;
 mod totals;
+mod transfer;
 mod warm;
 
 pub use claim_overdue::{Claimed, Overdue};
@@ -39,19 +42,22 @@ pub use find_hold::{FoundHold, HoldLookup};
 pub use find_holds::WatchedHold;
 pub use freeze::{Freeze, FreezeReply};
 pub use keys::Bucket;
+pub use layouts::Layout;
 pub use lock::{LockError, LockRequest};
 pub use lock_lease::{ItemLock, LockLost};
 pub use lock_scripts::{LockHolder, LockStanding};
 pub use read_holds::HoldsPage;
-pub use reserve::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
+pub use reserve::{Refusal, ReserveReply, ReserveRequest, Reserved};
 pub use restore::{RestoreReply, RestoreRequest};
 pub use retire::{ForgetLockReply, RetireReply};
 pub use scan_confirmed::ConfirmedPage;
 pub use server::Server;
 pub use snapshot::{Incarnation, Snapshot};
+pub use snapshot_item::ItemSnapshot;
 pub use store::BindReply;
 pub use terms::{Terms, TermsReply};
 pub use totals::TotalsPage;
+pub use transfer::{InReply, NotNow, OutReply, Transfer};
 pub use warm::{BucketPlan, ForgetReply, OrderRecord, WarmReply};
 
 use std::sync::Arc;
@@ -59,6 +65,7 @@ use std::time::Duration;
 
 use connection::Connection;
 use keys::Keys;
+use layouts::Layouts;
 use script::Scripts;
 
 use crate::config;
@@ -71,6 +78,7 @@ pub struct Stock {
     connection: Connection,
     keys: Keys,
     scripts: Arc<Scripts>,
+    layouts: Layouts,
     /// After how long an unfinished hold is looked at.
     first_look: Duration,
     /// How many replicas must have an item lock before it counts.
@@ -84,6 +92,7 @@ impl Stock {
             connection: Connection::open(config)?,
             keys: Keys::new(namespace),
             scripts: Arc::new(Scripts::new(config.checks_incarnation)),
+            layouts: Layouts::default(),
             first_look: config.first_look(),
             replicas: config.replicas,
         })

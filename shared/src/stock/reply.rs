@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::error::StockError;
+use super::layouts::Layout;
 use crate::domain::{HoldStanding, HoldState, ItemId, Quantity, Reservation, UnixMillis};
 
 /// The words of one reply.
@@ -44,6 +45,11 @@ impl<'a> Words<'a> {
                 verdict.parse().map(HoldStanding::Restored).map_err(|_| self.malformed())
             }
         }
+    }
+
+    /// The next two words: the epoch and the number of buckets of an item.
+    pub(super) fn layout(&mut self) -> Result<Layout, StockError> {
+        Ok(Layout { epoch: self.parse()?, buckets: self.parse()? })
     }
 
     /// The next words: request id, reservation id, epoch, buyer, quantity, when it was reserved.

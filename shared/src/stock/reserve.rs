@@ -1,19 +1,13 @@
 //! `reserve.lua`: takes stock for a batch of requests of one bucket.
 
 use super::keys::Bucket;
+use super::layouts::Layout;
 use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::domain::{
     BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
 };
 use crate::telemetry::metrics;
-
-/// How an item is laid out in Redis, as far as the caller knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    pub epoch: u64,
-    pub buckets: u16,
-}
 
 /// One purchase that asks for stock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,9 +110,7 @@ fn read(
     match head.word()? {
         "ok" => {}
         "not_ready" => return Ok(Reserved::NotReady),
-        "moved" => {
-            return Ok(Reserved::Moved(Layout { epoch: head.parse()?, buckets: head.parse()? }));
-        }
+        "moved" => return Ok(Reserved::Moved(head.layout()?)),
         _ => return Err(head.malformed()),
     }
     one_each("reserve", replies, requests.len())?;

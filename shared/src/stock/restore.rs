@@ -1,10 +1,13 @@
 //! `restore.lua`: gives the stock of holds back that the ledger did not sell.
 
 use super::keys::Bucket;
+use super::layouts::{AtHome, at_home};
 use super::reply::{Words, one_each};
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
-use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
+use crate::domain::{
+    BucketCount, BuyerId, HoldState, ItemId, Quantity, RequestId, ReservationId, Verdict,
+};
 use crate::telemetry::metrics;
 
 /// One hold whose stock may go back, and the ledger's word on its request.
@@ -33,23 +36,34 @@ pub enum RestoreReply {
 }
 
 impl Stock {
-    /// Restores up to [`SETTLE_BATCH`](crate::config::limits::SETTLE_BATCH) holds of one bucket.
+    /// Restores holds of one item, each in its buyer's home bucket; the replies are in their order.
     pub async fn restore(
         &self,
-        bucket: &Bucket,
+        item: &ItemId,
         requests: &[RestoreRequest],
     ) -> Result<Vec<RestoreReply>, StockError> {
+        let ask = |bucket, buckets, part| self.restore_at_home(bucket, buckets, part);
+        self.at_homes(item, requests, |request: &RestoreRequest| &request.buyer, ask).await
+    }
+
+    async fn restore_at_home(
+        &self,
+        bucket: Bucket,
+        buckets: BucketCount,
+        requests: Vec<RestoreRequest>,
+    ) -> Result<AtHome<Vec<RestoreReply>>, StockError> {
         let mut call = self
             .scripts
             .restore
             .call()
-            .key(self.keys.sale(bucket))
-            .key(self.keys.buyers(bucket))
-            .key(self.keys.held(bucket))
+            .key(self.keys.sale(&bucket))
+            .key(self.keys.buyers(&bucket))
+            .key(self.keys.held(&bucket))
+            .arg(buckets)
             .arg(RECORD_RETENTION.as_millis());
-        for request in requests {
+        for request in &requests {
             call = call
-                .key(self.keys.hold(bucket, request.request_id))
+                .key(self.keys.hold(&bucket, request.request_id))
                 .arg(request.request_id)
                 .arg(request.reservation_id)
                 .arg(&request.buyer)
@@ -58,7 +72,11 @@ impl Stock {
                 .arg(&request.verdict);
         }
         let replies: Vec<String> = self.connection.run(call).await?;
-        one_each("restore", &replies, requests.len())?;
+        let replies = match at_home("restore", &replies)? {
+            AtHome::Answered(replies) => replies,
+            AtHome::Moved(layout) => return Ok(AtHome::Moved(layout)),
+        };
+        one_each("restore", replies, requests.len())?;
         let replies = replies.iter().map(|reply| read(Words::of("restore", reply)));
         let replies = replies.collect::<Result<Vec<_>, _>>()?;
         let given_back = requests.iter().zip(&replies).map(|(one, reply)| match reply {
@@ -66,7 +84,7 @@ impl Stock {
             RestoreReply::Already | RestoreReply::Conflict { .. } | RestoreReply::Unseen => 0,
         });
         metrics::restored(&bucket.item, given_back.sum());
-        Ok(replies)
+        Ok(AtHome::Answered(replies))
     }
 }
 

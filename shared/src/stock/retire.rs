@@ -40,6 +40,7 @@ impl Stock {
             .key(self.keys.buyers(bucket))
             .key(self.keys.held(bucket))
             .key(self.keys.unseen(bucket))
+            .key(self.keys.moving(bucket))
             .arg(RECORD_RETENTION.as_millis());
         let reply: String = self.connection.run(call).await?;
         let mut words = Words::of("retire", &reply);

@@ -5,13 +5,15 @@ use super::reply::Words;
 use super::terms::Terms;
 use super::{Stock, StockError};
 use crate::config::limits::{RECORD_RETENTION, SETTLE_BATCH};
-use crate::domain::{BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict};
+use crate::domain::{
+    BucketCount, BucketState, BuyerId, HoldState, Quantity, RequestId, ReservationId, Verdict,
+};
 
 /// What a bucket is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketPlan {
     pub epoch: u64,
-    pub buckets: u16,
+    pub buckets: BucketCount,
     pub available: u64,
     pub confirmed_units: u64,
     pub terms: Terms,
@@ -82,13 +84,16 @@ impl Stock {
         })
     }
 
-    /// Begins to build a bucket: its stock is there, nothing can be bought.
+    /// Begins to build a bucket: its stock is there, nothing can be bought. One that has no place in
+    /// the layout of the plan only tells whoever asks for it.
     pub async fn warm(
         &self,
         bucket: &Bucket,
         plan: &BucketPlan,
         fence: u64,
     ) -> Result<WarmReply, StockError> {
+        let has_place = bucket.number < plan.buckets.get();
+        let state = if has_place { BucketState::Building } else { BucketState::Moved };
         let call = self
             .scripts
             .warm
@@ -97,6 +102,7 @@ impl Stock {
             .key(self.keys.buyers(bucket))
             .key(self.keys.held(bucket))
             .key(self.keys.unseen(bucket))
+            .key(self.keys.moving(bucket))
             .arg(plan.epoch)
             .arg(plan.buckets)
             .arg(plan.available)
@@ -106,7 +112,8 @@ impl Stock {
             .arg(super::or_empty(plan.terms.limit_per_buyer))
             .arg(plan.terms.version)
             .arg(super::or_empty(plan.terms.pause))
-            .arg(fence);
+            .arg(fence)
+            .arg(state);
         read("warm", &self.connection.run::<String>(call).await?)
     }
 
@@ -155,7 +162,7 @@ impl Stock {
 fn read(script: &'static str, reply: &str) -> Result<WarmReply, StockError> {
     let mut words = Words::of(script, reply);
     Ok(match words.word()? {
-        "building" | "built" | "open" => WarmReply::Done,
+        "building" | "left" | "built" | "open" => WarmReply::Done,
         "live" => WarmReply::Live { epoch: words.parse()? },
         "moved" => WarmReply::Moved { epoch: words.parse()? },
         "stale" => WarmReply::Stale { fence: words.parse()? },

@@ -38,6 +38,7 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Explain(args) => return explain::run(&config, args).await,
         Command::Lock(LockCommand::Show(show)) => lock::show(&config, show).await?,
         Command::Item(ItemCommand::AddStock(args)) => item::add_stock(&config, args).await?,
+        Command::Item(ItemCommand::Rebucket(args)) => item::rebucket(&config, args).await?,
         Command::Item(ItemCommand::Pause(args)) => item::pause(&config, args).await?,
         Command::Item(ItemCommand::Resume(args)) => item::resume(&config, args).await?,
         Command::Item(ItemCommand::End(args)) => item::end(&config, args).await?,

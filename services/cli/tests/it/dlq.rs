@@ -7,7 +7,7 @@ use serde_json::Value;
 use shared::config::Config;
 use shared::devstack::World;
 use shared::domain::{
-    BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId, broken_laws,
+    BucketCount, BuyerId, ItemId, Quantity, RequestId, Reservation, ReservationId, broken_laws,
 };
 use shared::ledger::{Ledger, LetterFilter};
 use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock};
@@ -62,7 +62,7 @@ impl Office {
         };
         let requests: Vec<_> = buyers.iter().map(request).collect();
         let bucket = Bucket { item: self.item.clone(), number: 0 };
-        let layout = Layout { epoch: 1, buckets: 1 };
+        let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
         let until = Instant::now() + Duration::from_secs(20);
         let reserved = loop {
             match self.stock.reserve(&bucket, layout, &requests).await {

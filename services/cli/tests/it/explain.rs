@@ -34,8 +34,7 @@ async fn a_request_is_explained_from_its_hold_to_its_end() {
         (&story["order"]["buyer"], &story["next"]["step"]),
         (&"buyer-7".into(), &"confirm".into())
     );
-    let bucket = shared::stock::Bucket { item: office.item.clone(), number: 0 };
-    office.stock.confirm(&bucket, std::slice::from_ref(&held)).await.expect("confirmed");
+    office.stock.confirm(&office.item, std::slice::from_ref(&held)).await.expect("confirmed");
     assert_eq!(explained()["next"]["step"], "nothing");
 
     let text = stdout(&run(lastunit(&office.config).args(["explain", "shoe", &request])));

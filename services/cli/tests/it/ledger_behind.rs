@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use shared::devstack::World;
-use shared::domain::{IdempotencyKey, Quantity, RequestId, ReservationId};
+use shared::domain::{BucketCount, IdempotencyKey, Quantity, RequestId, ReservationId};
 use shared::ledger::Ledger;
 use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved, Stock};
 
@@ -22,7 +22,7 @@ async fn sell(ledger: &Ledger, stock: &Stock, bucket: &Bucket, buyers: &[&str]) 
         }
     });
     let requests: Vec<_> = requests.collect();
-    let layout = Layout { epoch: 1, buckets: 1 };
+    let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
     let Reserved::Answered(replies) =
         stock.reserve(bucket, layout, &requests).await.expect("Redis")
     else {
@@ -34,7 +34,7 @@ async fn sell(ledger: &Ledger, stock: &Stock, bucket: &Bucket, buyers: &[&str]) 
     });
     let held: Vec<_> = held.collect();
     ledger.commit(&held).await.expect("the ledger");
-    stock.confirm(bucket, &held).await.expect("Redis");
+    stock.confirm(&bucket.item, &held).await.expect("Redis");
     held.into_iter().map(|one| one.request_id).collect()
 }
 

@@ -12,7 +12,7 @@ async fn hundreds_of_items_are_warmed_up_by_one_command_and_left_alone_by_the_ne
     let line = Line::new().await;
     at_once((0..ITEMS).map(|number| {
         let ledger = line.ledger.clone();
-        async move { ledger.put_item(&sale(&format!("item-{number}"), 5)).await.expect("put") }
+        async move { ledger.put_item(&sale(&format!("item-{number}"), 5), None).await.expect("put") }
     }))
     .await;
     for live_before in ["0 of them", "300 of them"] {

@@ -7,13 +7,12 @@
 use std::collections::HashMap;
 
 use shared::backends::Backends;
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
 use shared::crash;
 use shared::domain::{
-    EnvironmentId, LetterClass, LetterContents, LetterState, Reason, Resolution, resolve,
+    EnvironmentId, ItemId, LetterClass, LetterContents, LetterState, Reason, Resolution, resolve,
 };
 use shared::ledger::{Expiry, KeptLetter, LetterFilter, LetterRun, LetterSort};
-use shared::stock::{Bucket, RestoreReply, RestoreRequest};
+use shared::stock::{RestoreReply, RestoreRequest};
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -120,22 +119,20 @@ async fn discard_page(
 ) -> Result<Vec<(Uuid, &'static str)>, LettersError> {
     let taken = backends.ledger.begin_discard(run, reason, ids).await?;
     crash::point("discard.begun");
-    let (mut ends, mut restores) = (Vec::new(), HashMap::<Bucket, Vec<_>>::new());
+    let (mut ends, mut restores) = (Vec::new(), HashMap::<ItemId, Vec<_>>::new());
     for letter in taken {
         match what_goes_back(backends, environment, reason, &letter).await? {
-            Ok((bucket, request)) => {
-                restores.entry(bucket).or_default().push((letter.letter_id, request));
+            Ok((item, request)) => {
+                restores.entry(item).or_default().push((letter.letter_id, request));
             }
             Err(end) => ends.push((letter.letter_id, end)),
         }
     }
     crash::point("discard.expired");
-    for (bucket, restores) in restores {
-        for page in restores.chunks(SETTLE_BATCH) {
-            let (ids, requests): (Vec<_>, Vec<_>) = page.iter().cloned().unzip();
-            let replies = backends.stock.restore(&bucket, &requests).await?;
-            ends.extend(ids.into_iter().zip(replies.iter().map(end)));
-        }
+    for (item, restores) in restores {
+        let (ids, requests): (Vec<_>, Vec<_>) = restores.into_iter().unzip();
+        let replies = backends.stock.restore(&item, &requests).await?;
+        ends.extend(ids.into_iter().zip(replies.iter().map(end)));
     }
     crash::point("discard.restored");
     backends.ledger.end_discard(run, &ends).await?;
@@ -149,7 +146,7 @@ async fn what_goes_back(
     environment: EnvironmentId,
     reason: &Reason,
     letter: &KeptLetter,
-) -> Result<Result<(Bucket, RestoreRequest), &'static str>, LettersError> {
+) -> Result<Result<(ItemId, RestoreRequest), &'static str>, LettersError> {
     let LetterContents::Reservation(reservation) = contents(letter, environment) else {
         return Ok(Err("dropped"));
     };
@@ -168,7 +165,6 @@ async fn what_goes_back(
         Resolution::Restore(verdict) => verdict,
         Resolution::Refuse => return Ok(Err("sold")),
     };
-    let bucket = Bucket::home(&reservation.item, &reservation.buyer, BUCKETS_PER_ITEM);
     let request = RestoreRequest {
         request_id: reservation.request_id,
         reservation_id: reservation.reservation_id,
@@ -177,7 +173,7 @@ async fn what_goes_back(
         epoch: reservation.epoch,
         verdict,
     };
-    Ok(Ok((bucket, request)))
+    Ok(Ok((reservation.item, request)))
 }
 
 fn end(reply: &RestoreReply) -> &'static str {

@@ -4,10 +4,9 @@
 use std::collections::HashSet;
 
 use shared::backends::Backends;
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::domain::{EnvironmentId, LetterContents, LetterKind, Reservation};
 use shared::ledger::{EditOutcome, EditedLetter, KeptLetter, LedgerError};
-use shared::stock::{Bucket, StockError};
+use shared::stock::StockError;
 use uuid::Uuid;
 
 use super::judge::contents_of;
@@ -130,8 +129,7 @@ async fn repaired(
 
 async fn consistent(backends: &Backends, reservation: &Reservation) -> Result<(), EditError> {
     let Reservation { item, buyer, request_id, .. } = reservation;
-    let bucket = Bucket::home(item, buyer, BUCKETS_PER_ITEM);
-    if let Some(hold) = backends.stock.find_hold(&bucket, *request_id).await?.hold {
+    if let Some(hold) = backends.stock.find_hold(item, buyer, *request_id).await?.hold {
         let same = hold.reservation_id == reservation.reservation_id
             && hold.buyer == *buyer
             && hold.quantity == reservation.quantity;

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use shared::config::limits::{BUCKETS_PER_ITEM, SETTLE_BATCH};
 use shared::contract::{decode_compensation, decode_reservations};
 use shared::domain::{
-    EnvironmentId, HoldStanding, LetterClass, LetterContents, LetterEvidence, Order, ReplayEffect,
-    RequestId, Reservation, ReservationId, classify, foresee,
+    BuyerId, EnvironmentId, HoldStanding, ItemId, LetterClass, LetterContents, LetterEvidence,
+    Order, ReplayEffect, RequestId, Reservation, ReservationId, classify, foresee,
 };
 use shared::ledger::{Foreseen, Foresight, KeptLetter, Ledger};
-use shared::stock::{Bucket, FoundHold, Stock};
+use shared::stock::{FoundHold, Stock};
 
 use super::LettersError;
 
@@ -99,26 +98,26 @@ impl Judge {
         let read = |letter: KeptLetter| (contents(&letter, self.environment), letter);
         let letters: Vec<_> = letters.into_iter().map(read).collect();
         let (mut reservations, mut requests, mut items) = (Vec::new(), Vec::new(), Vec::new());
-        let mut by_bucket: HashMap<Bucket, Vec<RequestId>> = HashMap::new();
+        let mut by_item: HashMap<ItemId, Vec<(BuyerId, RequestId)>> = HashMap::new();
         for (contents, _) in &letters {
-            let (bucket, request_id) = match contents {
+            let (item, buyer, request_id) = match contents {
                 LetterContents::Reservation(reservation) => {
                     let Reservation { item, buyer, request_id, .. } = reservation;
                     reservations.push(reservation.clone());
-                    (Bucket::home(item, buyer, BUCKETS_PER_ITEM), *request_id)
+                    (item, buyer, *request_id)
                 }
                 LetterContents::Compensation { item, buyer, request_id, .. } => {
                     requests.push(*request_id);
                     items.push(item.clone());
-                    (Bucket::home(item, buyer, BUCKETS_PER_ITEM), *request_id)
+                    (item, buyer, *request_id)
                 }
                 LetterContents::Foreign(_) | LetterContents::Unreadable => continue,
             };
-            by_bucket.entry(bucket).or_default().push(request_id);
+            by_item.entry(item.clone()).or_default().push((buyer.clone(), request_id));
         }
         let foreseen =
             self.ledger.foresee(&reservations, &requests, &items, &mut self.earlier).await?;
-        let holds = self.holds(by_bucket).await?;
+        let holds = self.holds(by_item).await?;
         let mut decisions = foreseen.decisions.iter();
         let judge = |(contents, letter): (LetterContents, KeptLetter)| {
             let decision = matches!(contents, LetterContents::Reservation(_))
@@ -131,16 +130,13 @@ impl Judge {
 
     async fn holds(
         &self,
-        by_bucket: HashMap<Bucket, Vec<RequestId>>,
+        by_item: HashMap<ItemId, Vec<(BuyerId, RequestId)>>,
     ) -> Result<HashMap<RequestId, FoundHold>, LettersError> {
         let mut found = HashMap::new();
-        for (bucket, requests) in by_bucket {
-            for page in requests.chunks(SETTLE_BATCH) {
-                let holds = self.stock.find_holds(&bucket, page).await?;
-                let with_request = |(request_id, hold): (&RequestId, Option<_>)| {
-                    hold.map(|watched: shared::stock::WatchedHold| (*request_id, watched.hold))
-                };
-                found.extend(page.iter().zip(holds).filter_map(with_request));
+        for (item, requests) in by_item {
+            let holds = self.stock.find_holds(&item, &requests).await?;
+            for ((_, request_id), watched) in requests.into_iter().zip(holds) {
+                found.extend(watched.map(|watched| (request_id, watched.hold)));
             }
         }
         Ok(found)

@@ -1,10 +1,9 @@
 //! The law of the items that a run touches. It is asked while things are moving, so Redis is heard
 //! only where nothing is held.
 
-use shared::config::limits::BUCKETS_PER_ITEM;
-use shared::domain::{ItemId, Violation, broken_laws};
+use shared::domain::{BucketCount, ItemId, Violation, broken_laws};
 use shared::ledger::Ledger;
-use shared::stock::{Bucket, Stock};
+use shared::stock::Stock;
 
 use super::LettersError;
 
@@ -49,9 +48,9 @@ pub(super) async fn broken_at_rest(
 /// What Redis sells of an item of which nothing is held.
 async fn at_rest(stock: &Stock, item: &ItemId) -> Result<Option<u64>, LettersError> {
     let mut available = 0;
-    for number in 0..BUCKETS_PER_ITEM {
-        match stock.snapshot(&Bucket { item: item.clone(), number }).await? {
-            Some(bucket) if bucket.held == 0 => available += bucket.available,
+    for bucket in stock.snapshots(item, BucketCount::ONE).await? {
+        match bucket {
+            Some(bucket) if bucket.held == 0 && bucket.moving == 0 => available += bucket.available,
             _ => return Ok(None),
         }
     }

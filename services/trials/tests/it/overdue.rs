@@ -65,7 +65,11 @@ async fn what_the_ledger_decided_reaches_redis_without_the_broker() {
     let redis = line.snapshot(&shoes.item).await;
     assert_eq!((redis.available, redis.confirmed_units), (3, 1));
     let bucket = Bucket { item: shoes.item.clone(), number: 0 };
-    let found = line.stock.find_hold(&bucket, surplus.request_id).await.expect("an answer");
+    let found = line
+        .stock
+        .find_hold(&bucket.item, &surplus.buyer, surplus.request_id)
+        .await
+        .expect("an answer");
     let hold = found.hold.expect("a record");
     assert_eq!(hold.standing.decided(), Some(OrderState::Confirmed), "the request is confirmed");
     line.stop_all().await;

@@ -62,7 +62,7 @@ async fn at_once_on_a_cold_item(line: &Line, item: &str, many: usize) {
         assert!(fits, "{item}: {one:?}");
     }
     let (seen, books) = (line.snapshot(&shoes.item).await, line.assert_law(&shoes.item).await);
-    assert_eq!((seen.epoch, seen.state), (1, BucketState::Open));
+    assert_eq!((seen.epoch, seen.standings[0].state), (1, BucketState::Open));
     assert_eq!(books.redis_available, Some(10));
 }
 

@@ -29,8 +29,8 @@ async fn a_ledger_that_nobody_listens_for_is_unreachable_by_its_address() {
         ledger.environment(),
         ledger.find_item(&item),
         ledger.commit(&one),
-        ledger.begin_warm(&item, 1, 0),
-        ledger.put_item(&sale),
+        ledger.begin_warm(&item, 1, 0, None),
+        ledger.put_item(&sale, None),
         ledger.migrate(),
     );
     let errors = [
@@ -85,7 +85,7 @@ async fn a_ledger_that_was_killed_is_used_again_after_its_return_with_all_it_dec
     let config = config::Ledger { url, connections: 2 };
     let ledger = Ledger::connect(&config).expect("a URL");
     ledger.migrate().await.expect("migrated");
-    ledger.put_item(&sale("shoe", 2, None)).await.expect("put");
+    ledger.put_item(&sale("shoe", 2, None), None).await.expect("put");
     let batch = [reservation("shoe", "ann", "1", 2), reservation("shoe", "bob", "1", 1)];
     let decided = ledger.commit(&batch).await.expect("decided");
     assert_eq!(decided[0], confirmed(&batch[0]));

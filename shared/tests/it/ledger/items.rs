@@ -10,7 +10,7 @@ use super::{Books, OPENS_AT, confirmed, item_id, reservation, sale};
 #[tokio::test]
 async fn a_sale_can_be_put_again_and_changed_until_it_is_warm() {
     let books = Books::new().await;
-    let put = async |sale: &Sale| books.ledger.put_item(sale).await.expect("an answer");
+    let put = async |sale: &Sale| books.ledger.put_item(sale, None).await.expect("an answer");
     let first = sale("shoe", 9, Some(2));
     assert_eq!(put(&first).await, PutOutcome::Created);
     let item = books.item("shoe").await;
@@ -52,7 +52,7 @@ async fn putting_a_sale_again_after_some_were_sold_gives_nothing_back() {
     books.begin_warm("shoe").await;
     let sold = reservation("shoe", "ann", "1", 2);
     assert_eq!(books.commit_one(&sold).await, confirmed(&sold));
-    let put = books.ledger.put_item(&sale("shoe", 9, None)).await;
+    let put = books.ledger.put_item(&sale("shoe", 9, None), None).await;
     assert_eq!(put.expect("an answer"), PutOutcome::Unchanged);
     assert_eq!(books.item("shoe").await.available, 7);
 }
@@ -65,9 +65,9 @@ async fn a_window_keeps_its_milliseconds() {
         OPENS_AT.plus(Duration::from_millis(2)),
     );
     let sale = Sale { window: odd.expect("a window"), ..sale("shoe", 1, None) };
-    books.ledger.put_item(&sale).await.expect("an answer");
+    books.ledger.put_item(&sale, None).await.expect("an answer");
     assert_eq!(books.item("shoe").await.sale, sale);
-    let again = books.ledger.put_item(&sale).await.expect("an answer");
+    let again = books.ledger.put_item(&sale, None).await.expect("an answer");
     assert_eq!(again, PutOutcome::Unchanged);
 }
 

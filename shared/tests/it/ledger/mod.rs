@@ -47,13 +47,13 @@ impl Books {
     }
 
     async fn put(&self, item: &str, total: u64, limit: Option<u64>) {
-        let outcome = self.ledger.put_item(&sale(item, total, limit)).await;
+        let outcome = self.ledger.put_item(&sale(item, total, limit), None).await;
         assert_eq!(outcome.expect("an answer"), PutOutcome::Created);
     }
 
     /// Raises the epoch, as the holder of no lock in particular.
     async fn begin_warm(&self, item: &str) -> u64 {
-        let begun = self.ledger.begin_warm(&item_id(item), 0, 0).await;
+        let begun = self.ledger.begin_warm(&item_id(item), 0, 0, None).await;
         begun.expect("an answer").expect("an item")
     }
 

@@ -18,7 +18,7 @@ async fn each_warm_up_has_an_epoch_of_its_own_also_when_several_begin_at_once() 
 #[tokio::test]
 async fn an_epoch_is_above_every_one_that_redis_has_seen() {
     let books = Books::selling(9, None).await;
-    let begun = books.ledger.begin_warm(&item_id("shoe"), 0, 7).await;
+    let begun = books.ledger.begin_warm(&item_id("shoe"), 0, 7, None).await;
     assert_eq!(begun.expect("an answer"), Some(8));
     assert_eq!(books.begin_warm("shoe").await, 9);
 }
@@ -29,7 +29,7 @@ async fn whoever_has_lost_the_lock_begins_nothing() {
     let shoe = item_id("shoe");
     assert!(books.ledger.claim_fence(&shoe, 5).await.expect("an answer"));
     for (fence, begins) in [(4, false), (5, true)] {
-        let begun = books.ledger.begin_warm(&shoe, fence, 0).await.expect("an answer");
+        let begun = books.ledger.begin_warm(&shoe, fence, 0, None).await.expect("an answer");
         assert_eq!(begun.is_some(), begins, "under fence {fence}");
     }
     assert_eq!(books.item("shoe").await.epoch, 1);
@@ -108,7 +108,7 @@ async fn a_reading_shows_one_instant_however_long_it_takes() {
 #[tokio::test]
 async fn an_item_that_does_not_exist_cannot_be_warmed() {
     let books = Books::new().await;
-    let begun = books.ledger.begin_warm(&item_id("ghost"), 0, 0).await;
+    let begun = books.ledger.begin_warm(&item_id("ghost"), 0, 0, None).await;
     assert_eq!(begun.expect("an answer"), None);
     assert!(books.ledger.read_for_warm(&item_id("ghost")).await.expect("an answer").is_none());
 }

@@ -19,8 +19,8 @@ use std::time::{Duration, SystemTime};
 use shared::config;
 use shared::devstack::{RedisRecipe, World};
 use shared::domain::{
-    BuyerId, HoldStanding, Namespace, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
-    Verdict, Window,
+    BucketCount, BuyerId, HoldStanding, Namespace, Quantity, RequestId, Reservation, ReservationId,
+    UnixMillis, Verdict, Window,
 };
 use shared::stock::{
     Bucket, BucketPlan, ConfirmReply, HoldLookup, Layout, Refusal, ReserveReply, ReserveRequest,
@@ -50,7 +50,7 @@ impl Shop {
     fn at(redis: &config::Redis, namespace: &Namespace) -> Self {
         let stock = Stock::connect(redis, namespace).expect("a URL");
         let bucket = Bucket { item: "shoe".parse().expect("an item"), number: 0 };
-        let layout = Layout { epoch: 1, buckets: 1 };
+        let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
         Self { stock, bucket, layout, redis: redis.clone(), namespace: namespace.clone() }
     }
 
@@ -106,14 +106,15 @@ impl Shop {
     }
 
     async fn confirm(&self, reservation: &Reservation) -> ConfirmReply {
-        let replies = self.stock.confirm(&self.bucket, std::slice::from_ref(reservation)).await;
+        let replies =
+            self.stock.confirm(&self.bucket.item, std::slice::from_ref(reservation)).await;
         let [reply] = replies.expect("an answer").try_into().expect("one");
         reply
     }
 
     async fn restore(&self, reservation: &Reservation, verdict: Verdict) -> RestoreReply {
         let request = giving_back(reservation, verdict);
-        let replies = self.stock.restore(&self.bucket, &[request]).await;
+        let replies = self.stock.restore(&self.bucket.item, &[request]).await;
         let [reply] = replies.expect("an answer").try_into().expect("one");
         reply
     }
@@ -143,7 +144,9 @@ impl Shop {
     }
 
     async fn find(&self, request_id: RequestId) -> HoldLookup {
-        self.stock.find_hold(&self.bucket, request_id).await.expect("an answer")
+        // Whose it is does not matter where there is one bucket.
+        let found = self.stock.find_hold(&self.bucket.item, &buyer("ann"), request_id).await;
+        found.expect("an answer")
     }
 
     async fn standing(&self, request_id: RequestId) -> Option<HoldStanding> {
@@ -164,7 +167,7 @@ fn plan_within(window: Window, plan: BucketPlan) -> BucketPlan {
 fn plan(epoch: u64, available: u64, limit_per_buyer: Option<u64>) -> BucketPlan {
     BucketPlan {
         epoch,
-        buckets: 1,
+        buckets: BucketCount::ONE,
         available,
         confirmed_units: 0,
         terms: Terms {

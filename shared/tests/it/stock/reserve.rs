@@ -1,6 +1,6 @@
 //! `reserve`: takes stock once per request, or says why not.
 
-use shared::domain::{HoldStanding, ReservationId};
+use shared::domain::{BucketCount, HoldStanding, ReservationId};
 use shared::stock::{Layout, ReserveReply, ReserveRequest, Reserved};
 
 use super::{
@@ -160,7 +160,7 @@ async fn the_largest_batch_is_served_in_order() {
     assert_eq!(shop.numbers().await, (0, 0, 300));
 
     let reservations: Vec<_> = batch.iter().map(unseen).collect();
-    let replies = shop.stock.confirm(&shop.bucket, &reservations).await.expect("an answer");
+    let replies = shop.stock.confirm(&shop.bucket.item, &reservations).await.expect("an answer");
     assert_eq!(replies.len(), MOST);
     assert_eq!(shop.numbers().await, (0, 500, 0), "the ledger has sold what it says");
 }
@@ -171,9 +171,10 @@ async fn an_old_layout_is_told_the_new_one_before_anything_is_looked_at() {
     shop.open(&plan(4, 9, None)).await;
     let request = purchase("ann", "1", 1);
     for old in [(3, 1), (5, 1), (4, 2)] {
-        let layout = Layout { epoch: old.0, buckets: old.1 };
+        let buckets = BucketCount::new(old.1).expect("a count");
+        let layout = Layout { epoch: old.0, buckets };
         let reply = shop.stock.reserve(&shop.bucket, layout, std::slice::from_ref(&request)).await;
-        let expected = Reserved::Moved(Layout { epoch: 4, buckets: 1 });
+        let expected = Reserved::Moved(Layout { epoch: 4, buckets: BucketCount::ONE });
         assert_eq!(reply.expect("an answer"), expected, "{old:?}");
     }
     assert_eq!(shop.standing(request.request_id).await, None);

@@ -134,7 +134,7 @@ async fn one_batch_may_name_the_same_hold_many_times() {
     let shop = Shop::selling(9, Some(3)).await;
     let sold = shop.hold(&purchase("ann", "1", 2)).await;
     let twice = [sold.clone(), sold];
-    let replies = shop.stock.confirm(&shop.bucket, &twice).await.expect("an answer");
+    let replies = shop.stock.confirm(&shop.bucket.item, &twice).await.expect("an answer");
     assert_eq!(replies, [ConfirmReply::Done, ConfirmReply::Already]);
     assert_eq!(shop.numbers().await, (7, 2, 0));
 
@@ -142,7 +142,7 @@ async fn one_batch_may_name_the_same_hold_many_times() {
         (shop.hold(&purchase("bob", "1", 2)).await, shop.hold(&purchase("bob", "2", 1)).await);
     let request = giving_back(&back, rejected());
     let twice = [request.clone(), request];
-    let replies = shop.stock.restore(&shop.bucket, &twice).await.expect("an answer");
+    let replies = shop.stock.restore(&shop.bucket.item, &twice).await.expect("an answer");
     assert_eq!(replies, [RestoreReply::Done, RestoreReply::Already]);
     assert_eq!(shop.numbers().await, (6, 2, 1));
     assert_eq!(shop.confirm(&stays).await, ConfirmReply::Done);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shared::domain::{BucketState, HoldStanding, Reason, ReservationId, Verdict};
+use shared::domain::{BucketCount, BucketState, HoldStanding, Reason, ReservationId, Verdict};
 use shared::stock::{
     BucketPlan, ConfirmReply, Layout, OrderRecord, ReserveReply, ReserveRequest, Reserved,
     RestoreReply, Snapshot, WarmReply,
@@ -50,12 +50,13 @@ async fn nothing_is_sold_while_the_bucket_is_built() {
 #[tokio::test]
 async fn a_snapshot_shows_what_the_warm_up_wrote() {
     let shop = Shop::closed().await;
-    let plan = BucketPlan { buckets: 3, confirmed_units: 5, ..plan(7, 9, None) };
+    let buckets = BucketCount::new(3).expect("a count");
+    let plan = BucketPlan { buckets, confirmed_units: 5, ..plan(7, 9, None) };
     shop.open(&plan).await;
     let seen = shop.snapshot().await;
     let expected = Snapshot {
         epoch: 7,
-        buckets: 3,
+        buckets,
         state: BucketState::Open,
         stamped: seen.incarnation.clone(),
         version: 1,
@@ -65,6 +66,8 @@ async fn a_snapshot_shows_what_the_warm_up_wrote() {
         restored_units: 0,
         held: 0,
         unseen: 0,
+        moving: 0,
+        transfers: 0,
         frozen: Duration::ZERO,
         pause: None,
         ..seen.clone()
@@ -102,7 +105,7 @@ async fn a_later_warm_up_takes_over_what_an_earlier_one_is_building() {
     assert_eq!(open(&shop, 2).await, WarmReply::Done);
     assert_eq!(shop.snapshot().await.available, 5);
     let request = ReserveRequest { ..purchase("ann", "2", 2) };
-    let layout = Layout { epoch: 2, buckets: 1 };
+    let layout = Layout { epoch: 2, buckets: BucketCount::ONE };
     let reply = shop.stock.reserve(&shop.bucket, layout, &[request]).await.expect("an answer");
     let Reserved::Answered(replies) = reply else { panic!("{reply:?}") };
     assert!(matches!(replies[..], [ReserveReply::Held(_)]), "totals were built anew: {replies:?}");

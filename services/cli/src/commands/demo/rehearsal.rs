@@ -9,7 +9,7 @@ use load::report::{Evidence, Report};
 use load::settle::{self, Accepted};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window};
 use shared::ledger::Ledger;
-use shared::stock::{Bucket, Snapshot, Stock};
+use shared::stock::{ItemSnapshot, Stock};
 
 use super::DemoArgs;
 use super::line::Line;
@@ -96,7 +96,7 @@ async fn put_on_sale(
     // Opened a minute ago, so that a small difference between clocks does not matter.
     let opened = UnixMillis(now.0.saturating_sub(60_000));
     let window = Window::new(opened, now.plus(Duration::from_secs(24 * 60 * 60)))?;
-    ledger.put_item(&Sale::new(item.clone(), units, Some(1), window)?).await?;
+    ledger.put_item(&Sale::new(item.clone(), units, Some(1), window)?, None).await?;
     reconciler::bind_first(&line.config, ledger, stock).await?;
     reconciler::warm(ledger, stock, item).await?;
     let mut client = Client::new(line.address);
@@ -120,10 +120,13 @@ fn accepted(one: &Fared) -> Option<Accepted> {
     }
 }
 
-async fn until_nothing_is_held(stock: &Stock, item: &ItemId) -> anyhow::Result<Option<Snapshot>> {
+async fn until_nothing_is_held(
+    stock: &Stock,
+    item: &ItemId,
+) -> anyhow::Result<Option<ItemSnapshot>> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let snapshot = stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await?;
+        let snapshot = stock.snapshot_item(item).await?;
         if snapshot.as_ref().is_none_or(|snapshot| snapshot.held == 0) || Instant::now() >= until {
             return Ok(snapshot);
         }

@@ -4,12 +4,14 @@ mod add_stock;
 mod change;
 mod list;
 pub(crate) mod put;
+mod rebucket;
 mod show;
 
 pub(crate) use add_stock::{AddStockArgs, add_stock};
 pub(crate) use change::{EndArgs, PauseArgs, ResumeArgs, end, pause, resume};
 pub(crate) use list::list;
 pub(crate) use put::{PutArgs, put};
+pub(crate) use rebucket::{RebucketArgs, rebucket};
 pub(crate) use show::show;
 
 use anyhow::Context;

@@ -8,7 +8,7 @@ use chrono::DateTime;
 use clap::Args;
 use serde_json::json;
 use shared::config::Config;
-use shared::domain::{ItemId, Sale, UnixMillis, Window};
+use shared::domain::{BucketCount, ItemId, Sale, UnixMillis, Window};
 use shared::ledger::{Item, Ledger, PutOutcome};
 use shared::stock::Stock;
 
@@ -28,6 +28,10 @@ pub(crate) struct PutArgs {
     /// Most units that one buyer may have, or `none` [default: none]
     #[arg(long, value_name = "UNITS")]
     limit: Option<Limit>,
+    /// Buckets that its stock is divided into, 1–64, for more buyers at once than one core of Redis can
+    /// serve; `item rebucket` changes it once the item is warm [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    buckets: Option<BucketCount>,
     /// When the sale opens: RFC 3339, `now`, or from now on like +30s, +10m, +2h, +1d [default: now]
     #[arg(long, value_name = "TIME")]
     opens_at: Option<Time>,
@@ -97,16 +101,17 @@ pub(crate) async fn put(config: &Config, args: PutArgs) -> anyhow::Result<()> {
     let ledger = Ledger::connect(&config.ledger)?;
     let existing = ledger.find_item(&args.item).await?;
     let sale = sale(&args, existing)?;
-    let outcome = match ledger.put_item(&sale).await? {
+    let outcome = match ledger.put_item(&sale, args.buckets).await? {
         PutOutcome::Created => "created",
         PutOutcome::Changed => "changed",
         PutOutcome::Unchanged => "unchanged",
         PutOutcome::AlreadyWarm(item) => bail!(
-            "{} has been warmed up (epoch {}) with {} units and {}; only its window can be changed by now. `lastunit item add-stock` adds units",
+            "{} has been warmed up (epoch {}) with {} units, {} and {} buckets; only its window can be changed by now. `lastunit item add-stock` adds units, `lastunit item rebucket` divides them anew",
             sale.item,
             item.epoch,
             item.sale.total,
             limit(&item.sale),
+            item.buckets,
         ),
     };
     let item = ledger.find_item(&sale.item).await?.context("the item has gone")?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use shared::config::Config;
 use shared::domain::{Readiness, readiness};
 use shared::ledger::Ledger;
-use shared::stock::{Bucket, Snapshot, Stock};
+use shared::stock::{ItemSnapshot, Snapshot, Stock};
 
 use crate::args::ShowArgs;
 use crate::output;
@@ -24,6 +24,10 @@ struct Shown {
     ledger_available: u64,
     redis_available: Option<u64>,
     held: Option<u64>,
+    /// Units on their way from one bucket to another.
+    moving: Option<u64>,
+    buckets: u16,
+    redis_buckets: Option<u16>,
     epoch: u64,
     redis_epoch: Option<u64>,
     state: &'static str,
@@ -39,6 +43,7 @@ fn state(readiness: Readiness) -> &'static str {
         Readiness::Live => "live",
         Readiness::Built => "built",
         Readiness::Uncompared => "not_ready",
+        Readiness::Outdated => "outdated",
         Readiness::Cold { .. } => "not_warm",
         Readiness::LedgerBehind { .. } => "ledger_behind",
     }
@@ -51,8 +56,11 @@ pub(crate) async fn show(config: &Config, args: ShowArgs) -> anyhow::Result<()> 
         bail!("there is no item {}; `lastunit item list` shows all", args.item);
     };
     let orders = ledger.count_orders(&args.item).await?;
-    let redis = stock.snapshot(&Bucket { item: args.item.clone(), number: 0 }).await?;
-    let standing = redis.as_ref().map(Snapshot::standing);
+    let seen = stock.snapshots(&args.item, item.buckets).await?;
+    let standings: Vec<_> =
+        seen.iter().map(|bucket| bucket.as_ref().map(Snapshot::standing)).collect();
+    let seen: Option<Vec<_>> = seen.into_iter().collect();
+    let redis = seen.as_deref().and_then(ItemSnapshot::of);
     let found = ledger.findings(&args.item, 1).await?;
     let shown = Shown {
         item: args.item.to_string(),
@@ -66,9 +74,12 @@ pub(crate) async fn show(config: &Config, args: ShowArgs) -> anyhow::Result<()> 
         ledger_available: item.available,
         redis_available: redis.as_ref().map(|redis| redis.available),
         held: redis.as_ref().map(|redis| redis.held),
+        moving: redis.as_ref().map(|redis| redis.moving),
+        buckets: item.buckets.get(),
+        redis_buckets: redis.as_ref().map(|redis| redis.buckets.get()),
         epoch: item.epoch,
         redis_epoch: redis.as_ref().map(|redis| redis.epoch),
-        state: state(readiness(item.epoch, &[standing])),
+        state: state(readiness(item.epoch, item.buckets, &standings)),
         frozen_ms: redis.as_ref().map_or(0, |redis| redis.frozen.as_millis()),
         pause_id: item.pause.as_ref().map(|pause| pause.pause_id.to_string()),
         pause_reason: item.pause.map(|pause| pause.reason),
@@ -99,6 +110,9 @@ pub(crate) async fn show(config: &Config, args: ShowArgs) -> anyhow::Result<()> 
         ("available in the ledger", shown.ledger_available.to_string()),
         ("available in Redis", or_cold(shown.redis_available)),
         ("holds not settled", or_cold(shown.held)),
+        ("moving between buckets", or_cold(shown.moving)),
+        ("buckets in the ledger", shown.buckets.to_string()),
+        ("buckets in Redis", or_cold(shown.redis_buckets.map(u64::from))),
         ("epoch in the ledger", shown.epoch.to_string()),
         ("epoch in Redis", or_cold(shown.redis_epoch)),
         ("state", shown.state.to_owned()),

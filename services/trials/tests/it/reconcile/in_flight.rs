@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reconciler::Mode;
-use shared::domain::{ItemId, Reservation};
+use shared::domain::{BucketCount, ItemId, Reservation};
 use shared::stock::{Layout, Refusal, ReserveReply, ReserveRequest, Reserved};
 use trials::buyer::at_once;
 use trials::line::{Line, Service, limited};
@@ -51,7 +51,7 @@ async fn churn(line: &Line, item: &ItemId, buyer: &str, enough: &AtomicBool) -> 
             buyer: made.buyer.clone(),
             quantity: made.quantity,
         };
-        let layout = Layout { epoch: 1, buckets: 1 };
+        let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
         let reply = line.stock.reserve(&only_bucket(item), layout, &[request]).await;
         match reply {
             Ok(Reserved::Answered(replies)) => match &replies[..] {

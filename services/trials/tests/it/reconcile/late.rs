@@ -125,10 +125,11 @@ async fn whatever_a_late_holder_sends_is_refused_by_redis_and_by_the_ledger() {
     ] {
         assert_eq!(reply, FreezeReply::Stale { fence: stale });
     }
-    let (epoch, incarnation) = (snapshot.epoch, &snapshot.incarnation);
+    let seen = line.stock.snapshot(&only_bucket(&item)).await.expect("Redis").expect("a bucket");
+    let (epoch, incarnation) = (seen.epoch, &seen.incarnation);
     let stamped = line.stock.stamp(&bucket, freeze.fence, epoch, incarnation).await;
     assert_eq!(stamped.expect("Redis"), StampReply::Stale { fence: stale });
-    let begun = line.ledger.begin_warm(&item, freeze.fence, epoch).await.expect("the ledger");
+    let begun = line.ledger.begin_warm(&item, freeze.fence, epoch, None).await.expect("the ledger");
     assert_eq!(begun, None, "no epoch is raised");
     assert!(!line.ledger.claim_fence(&item, freeze.fence).await.expect("the ledger"));
 

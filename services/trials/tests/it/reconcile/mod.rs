@@ -48,14 +48,14 @@ async fn give_back(line: &Line, held: &Reservation) {
     line.ledger.expire(&expiry).await.expect("the ledger").expect("an order");
     let verdict = Verdict::Expired(Reason::COMPENSATED);
     let request = RestoreRequest { request_id, reservation_id, buyer, quantity, epoch, verdict };
-    let replies = line.stock.restore(&only_bucket(&held.item), &[request]).await;
+    let replies = line.stock.restore(&held.item, &[request]).await;
     assert_eq!(replies.expect("Redis"), [RestoreReply::Done]);
 }
 
 /// Sells a hold, as a consumer does.
 async fn sell(line: &Line, held: &Reservation) {
     line.ledger.commit(std::slice::from_ref(held)).await.expect("decided");
-    let replies = line.stock.confirm(&only_bucket(&held.item), std::slice::from_ref(held)).await;
+    let replies = line.stock.confirm(&held.item, std::slice::from_ref(held)).await;
     assert_eq!(replies.expect("Redis"), [ConfirmReply::Done]);
 }
 

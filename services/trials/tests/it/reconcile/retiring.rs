@@ -113,7 +113,8 @@ async fn an_item_that_has_left_comes_back_with_its_orders_when_it_is_put_on_sale
     let back = until("it is back", async || line.stock.snapshot(&bucket).await.ok()?).await;
     assert_eq!((back.available, back.confirmed_units), (4, 1));
     let known = reservation(&shoes.item, "ann", "sold", 1);
-    let found = line.stock.find_hold(&bucket, known.request_id).await.expect("Redis");
+    let found =
+        line.stock.find_hold(&bucket.item, &known.buyer, known.request_id).await.expect("Redis");
     assert!(found.hold.is_some(), "a repeat of the old purchase finds it");
     line.stop_all().await;
 }
