@@ -95,7 +95,7 @@ fn show(item: &ItemId, reconciled: &Reconciled) {
     let numbers = ItemNumbers {
         available: numbers.available,
         held: numbers.held,
-        moving: 0,
+        moving: numbers.moving,
         confirmed_units: numbers.confirmed_units,
         restored_units: numbers.restored_units,
         drift: reconciled.drift(),

@@ -32,6 +32,8 @@ pub struct Numbers {
     pub epoch: u64,
     pub available: u64,
     pub held: u64,
+    /// Units on their way from one bucket to another.
+    pub moving: u64,
     pub confirmed_units: u64,
     pub restored_units: u64,
     pub at: UnixMillis,
@@ -128,6 +130,7 @@ fn numbers(look: &Compared) -> Numbers {
         epoch: buckets().map(|bucket| bucket.epoch).max().unwrap_or(0),
         available: look.stock.available,
         held: look.stock.holds.values().map(|hold| hold.quantity.units()).sum(),
+        moving: look.stock.moving,
         confirmed_units: look.stock.confirmed_units,
         restored_units: buckets().map(|bucket| bucket.restored_units).sum(),
         at: look.at(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -15,11 +16,12 @@ pub struct InvalidText {
     pub rule: &'static str,
 }
 
+// Shared: one purchase hands its names from room to room, and to every message and reply.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $rule:literal, $max:literal, $allowed:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The text itself.
@@ -34,7 +36,7 @@ macro_rules! text {
             fn from_str(text: &str) -> Result<Self, InvalidText> {
                 let allowed: fn(u8) -> bool = $allowed;
                 if (1..=$max).contains(&text.len()) && text.bytes().all(allowed) {
-                    Ok(Self(text.to_owned()))
+                    Ok(Self(text.into()))
                 } else {
                     Err(InvalidText { kind: $kind, rule: $rule })
                 }
@@ -90,7 +92,7 @@ text!(
 impl IdempotencyKey {
     /// A key for a client that sent none.
     pub fn mint() -> Self {
-        Self(Uuid::new_v4().to_string())
+        Self(Uuid::new_v4().to_string().into())
     }
 }
 
