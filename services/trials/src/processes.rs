@@ -127,7 +127,7 @@ impl Process {
         let variables = vec![
             ("LASTUNIT_NAMESPACE", config.namespace.to_string()),
             ("LASTUNIT_HTTP_LISTEN", address.to_string()),
-            ("LASTUNIT_REDIS_URL", behind(&config.redis.url, &redis)),
+            ("LASTUNIT_REDIS_URL", behind(config.redis.url.first(), &redis)),
             ("LASTUNIT_RABBITMQ_URL", behind(&config.rabbitmq.url, &rabbitmq)),
             ("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string()),
             ("LASTUNIT_LEDGER_URL", behind(&config.ledger.url, &ledger)),

@@ -63,11 +63,11 @@ struct Wire {
 
 impl Proxy {
     /// A wire that forwards.
-    pub async fn to(backend: &BackendUrl) -> Self {
+    pub async fn to(backend: &impl AsRef<BackendUrl>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let wire = Arc::new(Wire {
-            upstream: Mutex::new(backend.address()),
+            upstream: Mutex::new(backend.as_ref().address()),
             made: AtomicU32::new(0),
             manner: watch::Sender::new(Manner::Forward(Duration::ZERO)),
             cuts: watch::Sender::new(0),

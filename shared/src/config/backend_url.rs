@@ -37,6 +37,34 @@ impl BackendUrl {
         Self(url)
     }
 
+    /// The same credentials at another host, by its name or its address.
+    pub fn with_host(&self, host: &str, port: u16) -> Result<Self, InvalidUrl> {
+        let mut url = self.0.clone();
+        let bracketed = format!("[{host}]");
+        let host = if host.contains(':') { &bracketed } else { host };
+        url.set_host(Some(host)).map_err(|_| InvalidUrl("it names no host"))?;
+        let _ = url.set_port(Some(port));
+        Ok(Self(url))
+    }
+
+    /// True when only host, port and path differ.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let Self(url) = other;
+        let (Some(host), port) = (self.0.host_str(), self.0.port()) else { return false };
+        let mut theirs = url.clone();
+        theirs.set_path(self.0.path());
+        theirs.set_host(Some(host)).is_ok() && theirs.set_port(port).is_ok() && theirs == self.0
+    }
+
+    pub(super) fn has_path_in(&self, paths: &[&str]) -> bool {
+        paths.contains(&self.0.path())
+    }
+
+    /// The host, without the brackets of an IPv6 address.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default().trim_matches(['[', ']'])
+    }
+
     /// `host:port`, to tell people what cannot be reached.
     pub fn address(&self) -> String {
         let port = self.0.port().unwrap_or(match self.0.scheme() {
@@ -46,6 +74,12 @@ impl BackendUrl {
             _ => 5432,
         });
         format!("{}:{port}", self.0.host_str().unwrap_or_default())
+    }
+}
+
+impl AsRef<Self> for BackendUrl {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 
@@ -89,6 +123,24 @@ mod tests {
         assert!(url.expose().contains("hush"));
         let error = "hush".parse::<BackendUrl>().expect_err("no URL").to_string();
         assert!(!error.contains("hush"));
+    }
+
+    #[test]
+    fn another_host_keeps_the_credentials() {
+        let url: BackendUrl = "rediss://shop:hush@a:7000/0".parse().expect("a URL");
+        for (host, port, moved) in [
+            ("b.example", 7001, "rediss://shop:hush@b.example:7001/0"),
+            ("10.0.0.7", 6379, "rediss://shop:hush@10.0.0.7:6379/0"),
+            ("fd00::7", 6379, "rediss://shop:hush@[fd00::7]:6379/0"),
+        ] {
+            let found = url.with_host(host, port).expect("a host");
+            assert_eq!(found.expose(), moved);
+            assert_eq!(found.host(), host);
+            assert!(found.is_like(&url) && url.is_like(&found));
+        }
+        for other in ["redis://shop:hush@a:7000/0", "rediss://shop:hash@a:7000/0"] {
+            assert!(!url.is_like(&other.parse().expect("a URL")), "{other}");
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum ConfigError {
         "the environment variable {variable} sets nothing; `lastunit config --reference` lists what can be set"
     )]
     UnknownVariable { variable: String },
+    #[error("cannot use the configuration: {0}")]
+    Contradiction(String),
 }
 
 /// Variables that begin like a setting: the file to read, and the stack that tests run against.
@@ -50,7 +52,11 @@ pub fn load(sources: Sources) -> Result<Config, ConfigError> {
     for (path, value) in sources.flags {
         layers = layers.set_override(path, value)?;
     }
-    Ok(layers.build()?.try_deserialize()?)
+    let config: Config = layers.build()?.try_deserialize()?;
+    match config.redis.contradiction() {
+        Some(contradiction) => Err(ConfigError::Contradiction(contradiction)),
+        None => Ok(config),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +101,8 @@ mod tests {
             ("ledger.connections", "many"),
             ("namespace", "Shop"),
             ("redis.url", "nowhere"),
+            ("redis.url", "redis://one:7000,redis://"),
+            ("redis.mode", "sentinel"),
             ("http.listen", "8080"),
             ("metrics.listen", "9090"),
             ("log.format", "xml"),
@@ -102,6 +110,26 @@ mod tests {
             let sources = Sources { flags: vec![(path, value.to_owned())], ..Sources::default() };
             let error = load(sources).expect_err(path).to_string();
             assert!(error.contains(path), "{error}");
+        }
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_one_redis_are_refused() {
+        let loaded = |mode: &str, url: &str| {
+            let flags = vec![("redis.mode", mode.to_owned()), ("redis.url", url.to_owned())];
+            load(Sources { flags, ..Sources::default() }).map_err(|error| error.to_string())
+        };
+        for url in ["redis://:hush@a:7000", "redis://:hush@a:7000/0", "redis://a, redis://b/"] {
+            loaded("cluster", url).unwrap_or_else(|error| panic!("{url}: {error}"));
+        }
+        for (mode, url, what) in [
+            ("single", "redis://a,redis://b", "redis.mode"),
+            ("cluster", "redis://:hush@a,redis://:hush-hush@b", "same"),
+            ("cluster", "redis://a,rediss://b", "same"),
+            ("cluster", "redis://a,redis://b/3", "database"),
+        ] {
+            let error = loaded(mode, url).expect_err(url);
+            assert!(error.contains(what) && !error.contains("hush"), "{error}");
         }
     }
 

@@ -4,10 +4,13 @@
 mod backend_url;
 pub mod limits;
 mod load;
+mod node_urls;
 mod settings;
 
 pub use backend_url::{BackendUrl, InvalidUrl};
 pub use load::{ConfigError, Sources, load};
+pub use node_urls::NodeUrls;
 pub use settings::{
-    Config, DeadLetters, Http, Ledger, Log, LogFormat, Metrics, RabbitMq, Redis, SETTINGS, Setting,
+    Config, DeadLetters, Http, Ledger, Log, LogFormat, Metrics, RabbitMq, Redis, RedisMode,
+    SETTINGS, Setting,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::BackendUrl;
+use super::{BackendUrl, NodeUrls};
 use crate::domain::Namespace;
 
 /// One thing that can be set.
@@ -35,7 +35,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "redis.url",
         default: "redis://127.0.0.1:6379/",
-        help: "Redis 7.0 or newer, with maxmemory-policy noeviction; rediss:// for TLS.",
+        help: "Redis 7.0 or newer, with maxmemory-policy noeviction; rediss:// for TLS. Of a cluster, one or more of its nodes, separated by commas: the rest is learnt from any that answers.",
+    },
+    Setting {
+        path: "redis.mode",
+        default: "single",
+        help: "`single`, or `cluster` for a Redis Cluster, over whose nodes items are spread.",
     },
     Setting {
         path: "redis.first_look_ms",
@@ -140,7 +145,8 @@ pub struct Http {
 #[serde(deny_unknown_fields)]
 pub struct Redis {
     #[serde(deserialize_with = "from_text")]
-    pub url: BackendUrl,
+    pub url: NodeUrls,
+    pub mode: RedisMode,
     #[serde(deserialize_with = "within::<10_000, 600_000, _, _>")]
     pub first_look_ms: u32,
     pub checks_incarnation: bool,
@@ -148,7 +154,38 @@ pub struct Redis {
     pub replicas: u8,
 }
 
+/// What kind of Redis keeps the stock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RedisMode {
+    /// One server, with or without replicas.
+    Single,
+    /// Several primaries, each for a part of the items.
+    Cluster,
+}
+
 impl Redis {
+    /// What of these settings cannot go together.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        let nodes = self.url.all().count();
+        match self.mode {
+            RedisMode::Single if nodes > 1 => Some(format!(
+                "redis.url names {nodes} nodes, and redis.mode is single: name one, or set \
+                 redis.mode (LASTUNIT_REDIS_MODE) to cluster"
+            )),
+            RedisMode::Cluster if !self.url.are_alike() => Some(
+                "all nodes in redis.url must have the same scheme, user and password: those of the \
+                 first are used for every node of the cluster"
+                    .to_owned(),
+            ),
+            RedisMode::Cluster if !self.url.all().all(|url| url.has_path_in(&["", "/", "/0"])) => Some(
+                "redis.url names a database, and a cluster has none: leave out what follows the port"
+                    .to_owned(),
+            ),
+            RedisMode::Single | RedisMode::Cluster => None,
+        }
+    }
+
     /// After how long an unfinished hold is looked at.
     pub fn first_look(&self) -> Duration {
         Duration::from_millis(u64::from(self.first_look_ms))
@@ -243,6 +280,7 @@ impl Config {
             "namespace" => self.namespace.to_string(),
             "http.listen" => self.http.listen.to_string(),
             "redis.url" => self.redis.url.to_string(),
+            "redis.mode" => format!("{:?}", self.redis.mode).to_lowercase(),
             "redis.first_look_ms" => self.redis.first_look_ms.to_string(),
             "redis.checks_incarnation" => self.redis.checks_incarnation.to_string(),
             "redis.replicas" => self.redis.replicas.to_string(),

@@ -46,6 +46,9 @@ pub enum StackError {
     #[error("{backend} did not {told}: {reason}")]
     Disobeyed { backend: &'static str, told: &'static str, reason: String },
 
+    #[error("the Redis Cluster was not {awaited} within {seconds} s: {last}")]
+    NotFormed { awaited: String, seconds: u64, last: String },
+
     #[error("found no free loopback port from {first} to {last}; are very many stacks running?")]
     NoPort { first: u16, last: u16 },
 

@@ -26,7 +26,7 @@ impl Recipe for RedisRecipe {
         let server = programs::find("redis-server", "redis-server (or redis)")?;
         let password = credentials::password(home)?;
         let [port] = ports::claim(home)?;
-        let config = home.write("redis.conf", &config(home, &port, &password))?;
+        let config = home.write("redis.conf", &config(home, &port, &password, &[]))?;
         Ok(Self { server, config, port, password })
     }
 
@@ -89,22 +89,26 @@ impl RedisRecipe {
         self.ask("PING\r\n")
     }
 
-    /// The replies to AUTH and to these inline commands.
     fn ask(&self, commands: &str) -> std::io::Result<String> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port.number()));
-        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        // QUIT makes the server close the connection, so that the reply has an end.
-        write!(stream, "AUTH {}\r\n{commands}QUIT\r\n", self.password)?;
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply)?;
-        Ok(reply.strip_suffix("+OK\r\n").unwrap_or(&reply).to_owned())
+        ask(self.port.number(), &self.password, commands)
     }
+}
+
+/// The replies to AUTH and to these inline commands.
+pub(super) fn ask(port: u16, password: &str, commands: &str) -> std::io::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    // QUIT makes the server close the connection, so that the reply has an end.
+    write!(stream, "AUTH {password}\r\n{commands}QUIT\r\n")?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    Ok(reply.strip_suffix("+OK\r\n").unwrap_or(&reply).to_owned())
 }
 
 /// Stock in Redis is rebuilt from the ledger if need be, so `everysec` is enough; evicting a key
 /// would be a wrong stock, so it is an error instead. Snapshots would only cost time.
-fn config(home: &Home, port: &Port, password: &str) -> String {
+pub(super) fn config(home: &Home, port: &Port, password: &str, more: &[String]) -> String {
     let lines = [
         "bind 127.0.0.1".to_owned(),
         format!("port {}", port.number()),
@@ -116,5 +120,5 @@ fn config(home: &Home, port: &Port, password: &str) -> String {
         "maxmemory-policy noeviction".to_owned(),
         "save \"\"".to_owned(),
     ];
-    lines.join("\n") + "\n"
+    [&lines[..], more].concat().join("\n") + "\n"
 }

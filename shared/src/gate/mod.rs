@@ -7,8 +7,8 @@ mod refused;
 
 pub use refused::Refused;
 
-use crate::config::Config;
 use crate::config::limits::{STORE_SEEN_EVERY, STORE_UNSEEN};
+use crate::config::{Config, Redis, RedisMode};
 use crate::domain::{Admission, EnvironmentId, Onlooker, StoreBinding, StoreId};
 use crate::ledger::{Binding, Ledger};
 use crate::queue;
@@ -59,14 +59,15 @@ impl<'a> Gate<'a> {
     /// Looks once. A misfit is refused by the second look that finds it.
     pub async fn look(&mut self) -> Result<Found, Refused> {
         // Both to their end, so that everything that is away is named.
-        let (server, durable) = tokio::join!(self.stock.server(), self.ledger.synchronous_commit());
-        let (server, durable) = match (server, durable) {
-            (Ok(server), Ok(durable)) => (server, durable),
+        let (servers, durable) =
+            tokio::join!(self.stock.servers(), self.ledger.synchronous_commit());
+        let (servers, durable) = match (servers, durable) {
+            (Ok(servers), Ok(durable)) => (servers, durable),
             (Err(redis), Err(ledger)) => return Ok(Found::Unclear(format!("{redis}; {ledger}"))),
             (Err(redis), _) => return Ok(Found::Unclear(redis.to_string())),
             (_, Err(ledger)) => return Ok(Found::Unclear(ledger.to_string())),
         };
-        reliable(self.config, &server, &durable)?;
+        reliable(self.config, &servers, &durable)?;
         // Redis first: see `admit`.
         let store = match self.stock.store().await {
             Ok(store) => store,
@@ -107,8 +108,31 @@ impl<'a> Gate<'a> {
 }
 
 /// Whether what these backends have taken stays taken.
-fn reliable(config: &Config, server: &Server, synchronous_commit: &str) -> Result<(), Refused> {
-    let redis = || config.redis.url.to_string();
+fn reliable(config: &Config, servers: &[Server], synchronous_commit: &str) -> Result<(), Refused> {
+    servers.iter().try_for_each(|server| sells(config, server))?;
+    if synchronous_commit == "off" {
+        return Err(Refused::NotDurable { ledger: config.ledger.url.to_string() });
+    }
+    Ok(())
+}
+
+/// Whether this server may keep stock under these settings. Of a cluster, each has to.
+fn sells(config: &Config, server: &Server) -> Result<(), Refused> {
+    let Redis { url, mode, .. } = &config.redis;
+    let redis = || match mode {
+        RedisMode::Single => url.to_string(),
+        RedisMode::Cluster => format!("node {} of {url}", server.address),
+    };
+    match (mode, server.is_cluster) {
+        (RedisMode::Single, Some(true)) => return Err(Refused::IsCluster { redis: redis() }),
+        (RedisMode::Cluster, Some(false)) => {
+            return Err(Refused::IsNoCluster {
+                redis: url.to_string(),
+                node: server.address.clone(),
+            });
+        }
+        _ => {}
+    }
     if server.major_version().is_some_and(|major| major < LEAST_REDIS) {
         let version = server.version.clone().unwrap_or_default();
         return Err(Refused::OldRedis { redis: redis(), version });
@@ -119,12 +143,9 @@ fn reliable(config: &Config, server: &Server, synchronous_commit: &str) -> Resul
             return Err(Refused::Evicts { redis: redis(), policy: policy.to_owned() });
         }
         None => tracing::warn!(
-            redis = %config.redis.url,
+            redis = redis(),
             "Redis does not say what it does when it is full; make sure that maxmemory-policy is noeviction"
         ),
-    }
-    if synchronous_commit == "off" {
-        return Err(Refused::NotDurable { ledger: config.ledger.url.to_string() });
     }
     Ok(())
 }
@@ -194,8 +215,9 @@ mod tests {
             let server = Server {
                 version: version.map(str::to_owned),
                 maxmemory_policy: policy.map(str::to_owned),
+                ..Server::default()
             };
-            reliable(&config, &server, durable)
+            reliable(&config, &[server], durable)
         };
         let good = Some("noeviction");
         for durable in ["on", "local", "remote_write", "remote_apply"] {
@@ -211,5 +233,40 @@ mod tests {
         }
         let refused = judged(Some("7.0.0"), good, "off").expect_err("not durable");
         assert!(refused.to_string().contains("synchronous_commit"), "{refused}");
+    }
+    #[test]
+    fn one_redis_and_a_cluster_are_not_taken_for_each_other() {
+        let judged = |mode: &str, servers: &[Option<bool>]| {
+            let flags = vec![("redis.mode", mode.to_owned())];
+            let config = load(Sources { flags, ..Sources::default() }).expect("settings");
+            let servers: Vec<_> = servers
+                .iter()
+                .map(|is_cluster| Server { is_cluster: *is_cluster, ..Server::default() })
+                .collect();
+            reliable(&config, &servers, "on").map_err(|refused| refused.to_string())
+        };
+        for (mode, servers) in
+            [("single", &[Some(false)][..]), ("single", &[None]), ("cluster", &[Some(true), None])]
+        {
+            judged(mode, servers).expect("they fit, or nothing is known");
+        }
+        let refused = judged("single", &[Some(true)]).expect_err("a cluster");
+        assert!(refused.contains("redis.mode") && refused.contains("to cluster"), "{refused}");
+        let refused = judged("cluster", &[Some(true), Some(false)]).expect_err("no cluster");
+        assert!(refused.contains("redis.mode") && refused.contains("to single"), "{refused}");
+    }
+
+    #[test]
+    fn one_node_of_a_cluster_that_evicts_is_named() {
+        let flags = vec![("redis.mode", "cluster".to_owned())];
+        let config = load(Sources { flags, ..Sources::default() }).expect("settings");
+        let node = |address: &str, policy: &str| Server {
+            address: address.to_owned(),
+            maxmemory_policy: Some(policy.to_owned()),
+            ..Server::default()
+        };
+        let nodes = [node("a:7000", "noeviction"), node("b:7001", "allkeys-lru")];
+        let refused = reliable(&config, &nodes, "on").expect_err("it evicts").to_string();
+        assert!(refused.contains("b:7001") && !refused.contains("a:7000"), "{refused}");
     }
 }

@@ -43,6 +43,16 @@ pub enum Refused {
     )]
     Evicts { redis: String, policy: String },
     #[error(
+        "Redis {redis} is a node of a Redis Cluster, and keeps a part of the items only. Set \
+         redis.mode (LASTUNIT_REDIS_MODE) to cluster, or redis.url to a Redis that stands alone"
+    )]
+    IsCluster { redis: String },
+    #[error(
+        "Redis {node} (of redis.url {redis}) is no node of a Redis Cluster: cluster-enabled is no. \
+         Set redis.mode (LASTUNIT_REDIS_MODE) to single, or redis.url to nodes of a cluster"
+    )]
+    IsNoCluster { redis: String, node: String },
+    #[error(
         "the ledger {ledger} would lose orders when its machine dies: synchronous_commit is off. \
          Set it to on (ALTER DATABASE … SET synchronous_commit = on; it may also be set for the \
          user, or for the whole server)"

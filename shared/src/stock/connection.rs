@@ -1,201 +1,69 @@
-//! One multiplexed connection that is replaced when it breaks or stays silent.
-//!
-//! The library's own manager does not replace a connection that only stays silent, and lets every
-//! command wait for seconds while the server is away; here a command then fails at once.
+//! What calls go through: one server, or the nodes of a cluster.
 
-use std::sync::Arc;
-use std::time::Duration;
+use redis::FromRedisValue;
 
-use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Client, FromRedisValue, IntoConnectionInfo, RedisError,
-    io::tcp::TcpSettings,
-};
-use tokio::sync::watch;
-use tokio::time::timeout;
-
+use super::cluster::Cluster;
 use super::error::StockError;
+use super::node::Node;
 use super::script::Call;
-use crate::config;
-use crate::config::limits::{CONNECT_DEADLINE, REDIS_DEADLINE, REPLICATION_DEADLINE};
-use crate::retry::Pauses;
+use crate::config::{self, RedisMode};
 
-/// How often an idle connection is asked whether it still answers.
-const IDLE_CHECK: Duration = Duration::from_secs(1);
-
-/// How long a call waits for a connection that is just being replaced.
-const REPLACEMENT_WAIT: Duration = Duration::from_millis(250);
-
-/// A supervised connection; clones share it. The supervision ends with the last clone.
+/// A Redis; clones share its connections.
 #[derive(Clone)]
-pub(super) struct Connection {
-    client: Client,
-    address: Arc<str>,
-    link: watch::Receiver<Link>,
-    /// Number of the newest connection that is known to be broken.
-    broken: Arc<watch::Sender<u64>>,
-}
-
-/// What calls find: a connection and its number, or why there is none.
-#[derive(Clone)]
-enum Link {
-    Up(u64, MultiplexedConnection),
-    Down(String),
+pub(super) enum Connection {
+    Single(Node),
+    Cluster(Cluster),
 }
 
 impl Connection {
     /// Begins to connect. Only a URL that cannot be used is an error.
     pub(super) fn open(config: &config::Redis) -> Result<Self, StockError> {
-        let info = config.url.expose().into_connection_info().map_err(StockError::InvalidUrl)?;
-        let info = info.set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        let client = Client::open(info).map_err(StockError::InvalidUrl)?;
-        let (up, link) = watch::channel(Link::Down("not connected yet".to_owned()));
-        let (broken, reports) = watch::channel(0);
-        let address: Arc<str> = config.url.address().into();
-        tokio::spawn(supervise(client.clone(), Arc::clone(&address), up, reports));
-        Ok(Self { client, address, link, broken: Arc::new(broken) })
+        Ok(match config.mode {
+            RedisMode::Single => Self::Single(Node::open(config.url.first())?),
+            RedisMode::Cluster => Self::Cluster(Cluster::open(&config.url)?),
+        })
     }
 
-    /// Runs a script once. A connection that breaks or does not answer in time is replaced.
+    /// Runs a script once.
     pub(super) async fn run<T: FromRedisValue>(&self, call: Call<'_>) -> Result<T, StockError> {
-        let (number, mut connection) = self.current().await?;
-        let Call { name, invocation } = call;
-        let reply = invocation.invoke_async(&mut connection).await;
-        reply.map_err(|source| self.failed(number, name, source))
-    }
-
-    /// What the server tells about itself; `None` where it does not let us ask.
-    pub(super) async fn info(&self, section: &'static str) -> Result<Option<String>, StockError> {
-        let (number, mut connection) = self.current().await?;
-        let reply = redis::cmd("INFO").arg(section).query_async(&mut connection).await;
-        match reply {
-            Ok(text) => Ok(Some(text)),
-            Err(source) if matches!(source.code(), Some("NOPERM" | "ERR")) => Ok(None),
-            Err(source) => Err(self.failed(number, "INFO", source)),
+        match self {
+            Self::Single(node) => node.run(&call).await,
+            Self::Cluster(cluster) => cluster.run(&call).await,
         }
-    }
-
-    /// What a failed call means. A connection that gave no reply is replaced.
-    fn failed(&self, number: u64, name: &'static str, source: RedisError) -> StockError {
-        let error = StockError::of_call(&self.address, name, source);
-        if error.is_unknown() {
-            self.broken.send_if_modified(|newest| {
-                let is_news = *newest < number;
-                *newest = number.max(*newest);
-                is_news
-            });
-        }
-        error
     }
 
     /// Runs a script on a connection of its own, and then waits until `replicas` have what it wrote,
-    /// or for as long as they are given; says how many have it. Redis answers for what the asking
-    /// connection has written, and lets it wait meanwhile.
+    /// or for as long as they are given; says how many have it.
     pub(super) async fn run_replicated<T: FromRedisValue>(
         &self,
         call: Call<'_>,
         replicas: u8,
     ) -> Result<(T, u8), StockError> {
-        let mut connection = connect(&self.client).await.map_err(|error| {
-            let (address, reason) = (self.address.to_string(), error.to_string());
-            StockError::Unreachable { address, reason }
-        })?;
-        let Call { name, invocation } = call;
-        let failed = |source| StockError::of_call(&self.address, name, source);
-        let reply = invocation.invoke_async(&mut connection).await.map_err(failed)?;
-        let wait = redis::cmd("WAIT")
-            .arg(replicas)
-            .arg(REPLICATION_DEADLINE.as_millis().to_string())
-            .query_async(&mut connection)
-            .await;
-        Ok((reply, wait.map_err(failed)?))
-    }
-
-    /// A connection that is not known to be broken. One that is just being replaced is waited for,
-    /// but not for long: while Redis is away, calls fail at once rather than pile up.
-    async fn current(&self) -> Result<(u64, MultiplexedConnection), StockError> {
-        let mut link = self.link.clone();
-        let works = |link: &Link| match link {
-            Link::Up(number, _) => *number > *self.broken.borrow(),
-            Link::Down(_) => false,
-        };
-        if let Ok(Ok(link)) = timeout(REPLACEMENT_WAIT, link.wait_for(works)).await
-            && let Link::Up(number, connection) = &*link
-        {
-            return Ok((*number, connection.clone()));
-        }
-        let reason = match &*self.link.borrow() {
-            Link::Up(..) => "its connection is being replaced".to_owned(),
-            Link::Down(reason) => reason.clone(),
-        };
-        Err(StockError::Unreachable { address: self.address.to_string(), reason })
-    }
-}
-
-/// Keeps a connection up until nobody can ask for it any more.
-async fn supervise(
-    client: Client,
-    address: Arc<str>,
-    link: watch::Sender<Link>,
-    mut broken: watch::Receiver<u64>,
-) {
-    let mut pauses = Pauses::new();
-    let (mut number, mut told) = (0, false);
-    while broken.has_changed().is_ok() {
-        match connect(&client).await {
-            Ok(connection) => {
-                number += 1;
-                tracing::info!(%address, "connected to Redis");
-                (pauses, told) = (Pauses::new(), false);
-                link.send_replace(Link::Up(number, connection.clone()));
-                let Some(reason) = until_broken(number, connection, &mut broken).await else {
-                    return;
-                };
-                tracing::warn!(%address, reason, "replacing the connection to Redis");
-                link.send_replace(Link::Down(reason));
-            }
-            Err(error) => {
-                if !told {
-                    tracing::warn!(%address, %error, "cannot reach Redis; trying again until it answers");
-                    told = true;
-                }
-                link.send_replace(Link::Down(error.to_string()));
-                tokio::time::sleep(pauses.next_pause()).await;
-            }
+        match self {
+            Self::Single(node) => node.run_replicated(&call, replicas).await,
+            Self::Cluster(cluster) => cluster.run_replicated(&call, replicas).await,
         }
     }
-}
 
-async fn connect(client: &Client) -> redis::RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_DEADLINE))
-        .set_response_timeout(Some(REDIS_DEADLINE));
-    let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-    // A server that still loads its data accepts connections and refuses commands.
-    redis::cmd("PING").exec_async(&mut connection).await?;
-    Ok(connection)
-}
+    /// Of these keys one for each server that keeps some.
+    pub(super) async fn one_key_each(
+        &self,
+        mut keys: impl Iterator<Item = String>,
+    ) -> Result<Vec<String>, StockError> {
+        match self {
+            Self::Single(_) => Ok(keys.next().into_iter().collect()),
+            Self::Cluster(cluster) => cluster.one_key_each(keys).await,
+        }
+    }
 
-/// Waits until the connection is reported broken or does not answer; `None` when nobody is left.
-async fn until_broken(
-    number: u64,
-    mut connection: MultiplexedConnection,
-    broken: &mut watch::Receiver<u64>,
-) -> Option<String> {
-    let ping = async {
-        loop {
-            tokio::time::sleep(IDLE_CHECK).await;
-            if let Err(error) = redis::cmd("PING").exec_async(&mut connection).await {
-                return error.to_string();
-            }
+    /// What each server tells about itself, by its address; `None` where it does not let us ask.
+    pub(super) async fn info(
+        &self,
+        section: &'static str,
+    ) -> Result<Vec<(String, Option<String>)>, StockError> {
+        match self {
+            Self::Single(node) => Ok(vec![(node.address().to_owned(), node.info(section).await?)]),
+            Self::Cluster(cluster) => cluster.info(section).await,
         }
-    };
-    // Side by side: on a silent connection the ping itself waits, and whoever reports that it is
-    // silent is waiting for the next one to ask again.
-    tokio::select! {
-        reported = broken.wait_for(|newest| *newest >= number) => {
-            reported.is_ok().then(|| "a call got no reply".to_owned())
-        }
-        reason = ping => Some(reason),
     }
 }

@@ -1,6 +1,8 @@
 //! What can go wrong between us and Redis, and what is known afterwards.
 
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use super::slots::NodeAddress;
 
 use crate::domain::ItemId;
 
@@ -25,10 +27,46 @@ pub enum StockError {
     InvalidUrl(RedisError),
 }
 
+/// What a server that refused a script means by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The slot is this one's.
+    Moved(NodeAddress),
+    /// The slot is just moving to this one, which has these keys already.
+    Ask(NodeAddress),
+    /// This server serves nobody, or not any more.
+    OfTheNode,
+    /// Here is the place for the call, and it is not taken: the server is full, or the keys are
+    /// just moving.
+    OfTheCall,
+}
+
 impl StockError {
     /// True when the script may have run: only asking again with the same ids can tell.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Malformed { .. })
+    }
+
+    /// Why a server did not run a script, if it said so. All of these are said before the script
+    /// begins; `asked_host` is the server's, for where it names none.
+    pub(super) fn refusal(&self, asked_host: &str) -> Option<Refusal> {
+        let Self::Refused { source, .. } = self else { return None };
+        let named = || NodeAddress::parse(source.redirect_node()?.0, asked_host);
+        Some(match source.kind() {
+            ErrorKind::Server(ServerErrorKind::Moved) => {
+                named().map_or(Refusal::OfTheNode, Refusal::Moved)
+            }
+            ErrorKind::Server(ServerErrorKind::Ask) => {
+                named().map_or(Refusal::OfTheNode, Refusal::Ask)
+            }
+            ErrorKind::Server(
+                ServerErrorKind::ClusterDown
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ReadOnly
+                | ServerErrorKind::BusyLoading,
+            ) => Refusal::OfTheNode,
+            _ => Refusal::OfTheCall,
+        })
     }
 
     pub(super) fn malformed(script: &'static str, reply: &str) -> Self {

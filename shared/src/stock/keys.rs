@@ -100,6 +100,11 @@ impl Keys {
         format!("{}:store", self.namespace)
     }
 
+    /// Nothing: a name in some slot, for a script that only shows that it runs there.
+    pub(super) fn probe(&self, number: u32) -> String {
+        format!("{}:{{probe-{number}}}:probe", self.namespace)
+    }
+
     fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
         format!("{}:{{{item}#{number}}}:{what}", self.namespace)
     }
@@ -131,5 +136,6 @@ mod tests {
         assert_eq!(keys.lock(&bucket.item), "shop-eu:{Flash_T.1}:lock");
         assert_eq!(keys.fence(&bucket.item), "shop-eu:{Flash_T.1}:fence");
         assert_eq!(keys.waiting(&bucket.item), "shop-eu:{Flash_T.1}:waiting");
+        assert_eq!(keys.probe(7), "shop-eu:{probe-7}:probe");
     }
 }

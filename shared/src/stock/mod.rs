@@ -4,6 +4,7 @@
 //! may be asked again with the same ids.
 
 mod claim_overdue;
+mod cluster;
 mod confirm;
 mod connection;
 mod correct;
@@ -17,6 +18,7 @@ mod lock;
 mod lock_lease;
 mod lock_scripts;
 mod next_look;
+mod node;
 mod read_holds;
 mod read_records;
 mod reply;
@@ -26,6 +28,7 @@ mod retire;
 mod scan_confirmed;
 mod script;
 mod server;
+mod slots;
 mod snapshot;
 mod snapshot_item;
 mod store;
@@ -64,12 +67,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connection::Connection;
+use futures_util::future::join_all;
 use keys::Keys;
 use layouts::Layouts;
 use script::Scripts;
 
 use crate::config;
 use crate::domain::Namespace;
+
+/// Keys among which each primary of a cluster finds one that it serves. Evenly spread, a hundred of
+/// them serve some two hundred of these each.
+const PROBES: u32 = 20_000;
 
 /// A handle on the stock of one deployment; cheap to clone. It connects by itself, and again
 /// whenever the connection is lost or does not answer.
@@ -98,9 +106,15 @@ impl Stock {
         })
     }
 
-    /// Shows that Redis runs scripts.
+    /// Shows that Redis runs scripts; in a cluster, that every primary runs them on its own slots.
     pub async fn probe(&self) -> Result<(), StockError> {
-        let call = self.scripts.probe.call();
+        let keys = (0..PROBES).map(|number| self.keys.probe(number));
+        let keys = self.connection.one_key_each(keys).await?;
+        join_all(keys.into_iter().map(|key| self.probe_at(key))).await.into_iter().collect()
+    }
+
+    async fn probe_at(&self, key: String) -> Result<(), StockError> {
+        let call = self.scripts.probe.call().key(key);
         let reply: String = self.connection.run(call).await?;
         match reply.as_str() {
             "ready" => Ok(()),

@@ -2,6 +2,8 @@
 
 use redis::{Script, ScriptInvocation};
 
+use super::slots::Slot;
+
 /// A script and the name that errors use for it.
 pub(super) struct Named {
     name: &'static str,
@@ -11,7 +13,10 @@ pub(super) struct Named {
 /// A script with its keys and arguments.
 pub(super) struct Call<'a> {
     pub(super) name: &'static str,
+    pub(super) script: &'a Script,
     pub(super) invocation: ScriptInvocation<'a>,
+    /// Where its keys live in a cluster: all of them share a hash tag.
+    pub(super) slot: Option<Slot>,
 }
 
 /// Every script that services run.
@@ -112,12 +117,15 @@ impl Scripts {
 
 impl Named {
     pub(super) fn call(&self) -> Call<'_> {
-        Call { name: self.name, invocation: self.script.prepare_invoke() }
+        let invocation = self.script.prepare_invoke();
+        Call { name: self.name, script: &self.script, invocation, slot: None }
     }
 }
 
 impl Call<'_> {
     pub(super) fn key(mut self, key: String) -> Self {
+        let slot = *self.slot.get_or_insert_with(|| Slot::of(&key));
+        debug_assert_eq!(slot, Slot::of(&key), "{}: {key} lives in another slot", self.name);
         self.invocation.key(key);
         self
     }

@@ -5,10 +5,14 @@ use super::{Stock, StockError};
 /// What the server tells about itself; a managed one may keep some of it to itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Server {
+    /// `host:port`.
+    pub address: String,
     /// For example `7.0.15`.
     pub version: Option<String>,
     /// What it does when it is full, for example `noeviction`.
     pub maxmemory_policy: Option<String>,
+    /// Whether it is a node of a cluster.
+    pub is_cluster: Option<bool>,
 }
 
 impl Server {
@@ -19,14 +23,21 @@ impl Server {
 }
 
 impl Stock {
-    /// Asks the server about itself, by `INFO`, which also answers where `CONFIG` is forbidden.
-    pub async fn server(&self) -> Result<Server, StockError> {
-        let server = self.connection.info("server").await?;
-        let memory = self.connection.info("memory").await?;
-        Ok(Server {
-            version: server.and_then(|info| field(&info, "redis_version")),
-            maxmemory_policy: memory.and_then(|info| field(&info, "maxmemory_policy")),
-        })
+    /// Asks every server that keeps stock about itself, by `INFO`, which also answers where `CONFIG`
+    /// is forbidden.
+    pub async fn servers(&self) -> Result<Vec<Server>, StockError> {
+        let told = self.connection.info("default").await?;
+        Ok(told.into_iter().map(|(address, info)| read(address, info.as_deref())).collect())
+    }
+}
+
+fn read(address: String, info: Option<&str>) -> Server {
+    let field = |name| info.and_then(|info| field(info, name));
+    Server {
+        address,
+        version: field("redis_version"),
+        maxmemory_policy: field("maxmemory_policy"),
+        is_cluster: field("cluster_enabled").map(|enabled| enabled == "1"),
     }
 }
 

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +16,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shared::devstack::{Down, Postgres, RabbitMq, Redis, Stack, StackError};
+use shared::devstack::{Down, Postgres, RabbitMq, Redis, RedisCluster, Stack, StackError};
 use uuid::Uuid;
 
 #[test]
@@ -78,6 +79,54 @@ fn killed_redis_comes_back_on_the_same_port_with_its_data() {
 
     assert_eq!(redis.url(), url);
     assert_eq!(ask_redis(&redis, "GET stock"), "$1\r\n7\r\n");
+}
+
+#[test]
+fn a_redis_cluster_serves_every_slot_from_three_primaries_with_a_replica_each() {
+    let home = Scratch::new();
+    let cluster = RedisCluster::start(&home.0).unwrap();
+    assert_eq!(cluster.urls().split(',').count(), 6);
+    let owners: BTreeSet<_> =
+        (0..30).map(|key| cluster.owner_of(&format!("key-{key}")).unwrap()).collect();
+    assert_eq!(owners.len(), 3, "{owners:?}");
+    let replicas: BTreeSet<_> =
+        owners.iter().map(|owner| cluster.replica_of(*owner).unwrap().unwrap()).collect();
+    assert_eq!(replicas.union(&owners).count(), 6, "{owners:?} {replicas:?}");
+    let [one, other] = [owners.first().unwrap(), owners.last().unwrap()];
+    let key = (0..).map(|n| n.to_string()).find(|key| cluster.owner_of(key).unwrap() == *one);
+    let key = key.unwrap();
+    assert_eq!(cluster.ask(*one, &format!("SET {key} 7")).unwrap(), "OK");
+    assert_eq!(cluster.ask(*one, &format!("GET {key}")).unwrap(), "7");
+    assert!(cluster.ask(*other, &format!("GET {key}")).unwrap().starts_with("-MOVED"));
+
+    cluster.begin_to_move(&key, *other).unwrap();
+    assert_eq!(cluster.ask(*one, &format!("GET {key}")).unwrap(), "7", "it is not moved yet");
+    cluster.finish_to_move(&key, *other).unwrap();
+    assert_eq!(cluster.ask(*other, &format!("GET {key}")).unwrap(), "7");
+
+    cluster.stop().unwrap();
+    assert_eq!(processes_in(&home.0), 0);
+}
+
+#[test]
+fn a_killed_primary_is_replaced_by_its_replica_and_comes_back_behind_it() {
+    let home = Scratch::new();
+    let mut cluster = RedisCluster::start(&home.0).unwrap();
+    let owner = cluster.owner_of("stock").unwrap();
+    let replica = cluster.replica_of(owner).unwrap().unwrap();
+    cluster.ask(owner, "SET stock 7").unwrap();
+    cluster.until_replicated(owner).unwrap();
+
+    cluster.kill(owner).unwrap();
+    assert_eq!(cluster.until_replaced(owner, "stock").unwrap(), replica);
+    assert_eq!(cluster.ask(replica, "GET stock").unwrap(), "7");
+
+    cluster.restart(owner).unwrap();
+    cluster.until_whole().unwrap();
+    assert_eq!(cluster.owner_of("stock").unwrap(), replica);
+    assert_eq!(cluster.replica_of(replica).unwrap(), Some(owner));
+    drop(cluster);
+    assert_eq!(processes_in(&home.0), 0);
 }
 
 #[test]

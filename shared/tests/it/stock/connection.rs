@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use shared::config::RedisMode;
 use shared::devstack::RedisRecipe;
 use shared::stock::{Reserved, StockError};
 
@@ -114,8 +115,13 @@ async fn a_wrong_password_is_told_and_no_secret_with_it() {
     let redis = Private::<RedisRecipe>::start().await;
     let url = format!("redis://:wrong-hush@127.0.0.1:{}/0", redis.backend().port());
     let url = url.parse().expect("a URL");
-    let redis =
-        shared::config::Redis { url, first_look_ms: 30_000, checks_incarnation: true, replicas: 0 };
+    let redis = shared::config::Redis {
+        url,
+        first_look_ms: 30_000,
+        mode: RedisMode::Single,
+        checks_incarnation: true,
+        replicas: 0,
+    };
     let shop = Shop::at(&redis, &"private".parse().expect("a namespace"));
     let told = || async {
         let error = shop.stock.probe().await.expect_err("no entry").to_string();

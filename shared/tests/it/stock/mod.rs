@@ -1,5 +1,6 @@
 //! The stock room on a real Redis. Everything is seen through its own verbs.
 
+mod cluster;
 mod connection;
 mod correct;
 mod full;
@@ -16,7 +17,7 @@ mod window;
 
 use std::time::{Duration, SystemTime};
 
-use shared::config;
+use shared::config::{self, RedisMode};
 use shared::devstack::{RedisRecipe, World};
 use shared::domain::{
     BucketCount, BuyerId, HoldStanding, Namespace, Quantity, RequestId, Reservation, ReservationId,
@@ -58,6 +59,7 @@ impl Shop {
     fn on(private: &Private<RedisRecipe>) -> Self {
         let redis = config::Redis {
             url: private.backend().url().parse().expect("a URL"),
+            mode: RedisMode::Single,
             first_look_ms: 30_000,
             checks_incarnation: true,
             replicas: 0,

@@ -50,15 +50,25 @@ async fn of_two_that_bind_at_once_one_wins() {
     assert_eq!(replies, expected);
 }
 
+/// What the one server tells.
+async fn of(stock: &Stock) -> Server {
+    let [server] = stock.servers().await.expect("an answer").try_into().expect("one server");
+    server
+}
+
 #[tokio::test]
 async fn a_redis_says_how_old_it_is_and_what_it_does_when_it_is_full() {
     let redis = Private::<RedisRecipe>::start().await;
     let shop = Shop::on(&redis);
-    let server = shop.stock.server().await.expect("an answer");
+    let server = of(&shop.stock).await;
+    assert_eq!(
+        (server.address.clone(), server.is_cluster),
+        (shop.redis.url.address(), Some(false))
+    );
     assert!(server.major_version().is_some_and(|major| major >= 7), "{server:?}");
     assert_eq!(server.maxmemory_policy.as_deref(), Some("noeviction"));
     raw::command(&shop.redis, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
-    let server = shop.stock.server().await.expect("an answer");
+    let server = of(&shop.stock).await;
     assert_eq!(server.maxmemory_policy.as_deref(), Some("allkeys-lru"));
 }
 
@@ -71,6 +81,7 @@ async fn a_redis_that_may_not_be_asked_says_nothing_of_itself_and_works() {
     let url = format!("redis://shy:hush@{}/0", shop.redis.url.address());
     let config = config::Redis { url: url.parse().expect("a URL"), ..shop.redis.clone() };
     let stock = Stock::connect(&config, &shop.namespace).expect("a URL");
-    assert_eq!(stock.server().await.expect("an answer"), Server::default());
+    let address = shop.redis.url.address();
+    assert_eq!(of(&stock).await, Server { address, ..Server::default() });
     assert_eq!(stock.store().await.expect("an answer"), None);
 }

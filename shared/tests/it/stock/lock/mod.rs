@@ -7,7 +7,7 @@ mod rounds;
 
 use std::time::{Duration, Instant};
 
-use shared::config;
+use shared::config::{self, RedisMode};
 use shared::devstack::{RedisRecipe, World};
 use shared::domain::{ItemId, Namespace};
 use shared::stock::{ItemLock, LockError, LockHolder, LockRequest, LockStanding, Stock};
@@ -38,8 +38,13 @@ impl Door {
     /// On a Redis of the test's own.
     fn on(private: &Private<RedisRecipe>, replicas: u8) -> Self {
         let url = private.backend().url().parse().expect("a URL");
-        let redis =
-            config::Redis { url, first_look_ms: 30_000, checks_incarnation: true, replicas };
+        let redis = config::Redis {
+            url,
+            mode: RedisMode::Single,
+            first_look_ms: 30_000,
+            checks_incarnation: true,
+            replicas,
+        };
         Self::at(&redis, &"private".parse().expect("a namespace"))
     }
 
