@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use load::client::Client;
 use reconciler::{Mode, Reconciled};
-use shared::config::Config;
-use shared::devstack::{Endpoints, World};
+use shared::config::{Config, RedisMode};
+use shared::devstack::{Endpoints, RedisCluster, World};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window, broken_laws};
 use shared::ledger::Ledger;
 use shared::shutdown::Shutdown;
@@ -176,6 +176,12 @@ impl Line {
         self.config.redis.url = url.parse().expect("a URL");
         let moved = Stock::connect(&self.config.redis, &self.config.namespace);
         self.stock = moved.expect("a stock");
+    }
+
+    /// Goes on with a cluster. Services that run already stay with their Redis.
+    pub fn move_to_cluster(&mut self, cluster: &RedisCluster) {
+        self.config.redis.mode = RedisMode::Cluster;
+        self.move_to_redis(&cluster.urls());
     }
 
     /// Nobody has seen the store for long: a reconciler may bind another.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use shared::devstack::{RabbitMq, Redis, Stack};
+use shared::devstack::{RabbitMq, Redis, RedisCluster, Stack};
 use uuid::Uuid;
 
 /// A directory that vanishes with the test.
@@ -62,6 +62,15 @@ pub fn own_redis() -> Own<Redis> {
     tokio::task::block_in_place(|| {
         let scratch = Scratch::create();
         let backend = Redis::start(&scratch.0).expect("a Redis of its own");
+        Own { backend, _scratch: scratch }
+    })
+}
+
+/// A Redis Cluster of the test's own: three primaries, each with a replica. Takes some seconds.
+pub fn own_cluster() -> Own<RedisCluster> {
+    tokio::task::block_in_place(|| {
+        let scratch = Scratch::create();
+        let backend = RedisCluster::start(&scratch.0).expect("a cluster of its own");
         Own { backend, _scratch: scratch }
     })
 }

@@ -20,6 +20,10 @@ const PACE: Duration = Duration::from_millis(30);
 /// What counts as more than before.
 const SOME: usize = 40;
 
+/// What a Redis says to its clients, and no buyer may hear.
+const OF_REDIS: [&str; 8] =
+    ["CROSSSLOT", "MOVED", "ASK ", "TRYAGAIN", "NOSCRIPT", "READONLY", "CLUSTERDOWN", "LOADING"];
+
 /// Everybody who buys.
 pub struct Throng {
     address: SocketAddr,
@@ -132,6 +136,17 @@ impl Heard {
     }
 }
 
+/// Its code. A problem is told as the interface promises, and not in the words of a backend.
+fn problem(answer: &Answer) -> &str {
+    let code = answer.text("code");
+    answer.assert_problem(answer.status, code, None);
+    let said = answer.body.to_string();
+    for word in OF_REDIS {
+        assert!(!said.contains(word), "{answer:?}");
+    }
+    code
+}
+
 impl Shopper {
     async fn shop(mut self, stopped: &AtomicBool) -> Self {
         let mut turn = 0;
@@ -159,7 +174,7 @@ impl Shopper {
                 self.heard.accepted.fetch_add(1, Ordering::Relaxed);
                 self.take_in(self.bought.len() - 1, &answer);
             }
-            409 | 503 => self.heard.note(answer.text("code")),
+            409 | 503 => self.heard.note(problem(&answer)),
             _ => panic!("{answer:?}"),
         }
     }
@@ -169,7 +184,7 @@ impl Shopper {
         let Some(bought) = self.bought.get(number) else { return };
         let path = bought.path.clone();
         match self.buyer.try_get(&path).await {
-            Ok(answer) if answer.status == 503 => self.heard.note(answer.text("code")),
+            Ok(answer) if answer.status == 503 => self.heard.note(problem(&answer)),
             Ok(answer) => self.take_in(number, &answer),
             Err(_) => self.heard.note("no answer"),
         }

@@ -11,6 +11,7 @@ pub(crate) fn lastunit(config: &Config) -> Command {
     command
         .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
         .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
+        .env("LASTUNIT_REDIS_MODE", format!("{:?}", config.redis.mode).to_lowercase())
         .env("LASTUNIT_RABBITMQ_URL", config.rabbitmq.url.expose())
         .env("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string())
         .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose());

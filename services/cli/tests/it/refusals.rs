@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shared::config::Config;
+use shared::config::{Config, RedisMode};
 use shared::devstack::{Backend, RabbitMq, Recipe, Redis, World};
 use shared::domain::StoreId;
 use shared::ledger::Ledger;
@@ -47,7 +47,7 @@ fn refused(command: &mut Command) -> String {
 }
 
 /// Every service is refused, by a message that has all of these and no password.
-fn assert_refused(config: &Config, words: &[&str]) {
+pub(crate) fn assert_refused(config: &Config, words: &[&str]) {
     for service in SERVICES {
         let mut command = lastunit(config);
         let error = refused(command.env("LASTUNIT_HTTP_LISTEN", "127.0.0.1:0").arg(service));
@@ -56,7 +56,7 @@ fn assert_refused(config: &Config, words: &[&str]) {
     }
 }
 
-fn assert_tells(config: &Config, error: &str, words: &[&str]) {
+pub(crate) fn assert_tells(config: &Config, error: &str, words: &[&str]) {
     for word in words {
         assert!(error.contains(word), "no {word:?} in: {error}");
     }
@@ -129,6 +129,18 @@ async fn a_redis_that_evicts_is_refused() {
     let warm = run(lastunit(&config).args(["warm", "shoe"]));
     assert_eq!(warm.status.code(), Some(1));
     assert_tells(&config, &stderr(&warm), &["allkeys-lru"]);
+}
+
+#[tokio::test]
+async fn one_redis_is_no_cluster() {
+    let World { mut config } = World::new().await;
+    config.redis.mode = RedisMode::Cluster;
+    let address = config.redis.url.address();
+    let words = [address.as_str(), "no node of a Redis Cluster", "LASTUNIT_REDIS_MODE", "single"];
+    assert_refused(&config, &words);
+    let warm = run(lastunit(&config).args(["warm", "shoe"]));
+    assert_eq!(warm.status.code(), Some(1));
+    assert_tells(&config, &stderr(&warm), &words);
 }
 
 #[tokio::test]

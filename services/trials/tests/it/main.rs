@@ -23,6 +23,7 @@ mod outages;
 mod overdue;
 mod reconcile;
 mod recovery_deaths;
+mod redis_cluster;
 mod redis_losses;
 mod repeats;
 mod sales;
