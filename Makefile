@@ -5,14 +5,21 @@ CARGO ?= cargo
 LASTUNIT = $(CARGO) run --quiet --package cli --
 # Where cargo puts what it builds.
 BUILT = $(or $(CARGO_TARGET_DIR),target)/debug
+RELEASED = $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: help demo test soak lint up down backends
+.PHONY: help demo bench test soak lint up down backends
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: backends  ## Let 1,000 buyers buy 500 units, for real, on this machine alone (ARGS="--buyers 5000")
 	$(CARGO) run --release --package cli -- demo $(ARGS)
+
+bench: backends  ## Measure limits, other designs and growth, some minutes each (ARGS="--rounds 3")
+	$(CARGO) build --release --package cli
+	for subject in limits strategies scale; do \
+		$(RELEASED)/lastunit bench $$subject --html $(RELEASED)/bench-$$subject.html $(ARGS) || exit; \
+	done
 
 test: backends  ## Run every test on a private stack
 	$(CARGO) build --workspace --all-targets

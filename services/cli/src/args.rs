@@ -97,6 +97,14 @@ pub(crate) enum Command {
     /// hanging, and Redis and the ledger agree. Exit status 0 only if it holds.
     #[cfg(feature = "devstack")]
     Demo(crate::commands::demo::DemoArgs),
+    /// Measure on this machine alone: the pipeline next to its backends, other designs, and growth
+    ///
+    /// Starts private backends and services as processes of their own, measures round by round, and
+    /// stops everything. Figures go to standard output, progress to standard error. Exit status: 0
+    /// measured, 1 failed (or a goal was missed, with --check), 2 misused.
+    #[cfg(feature = "devstack")]
+    #[command(subcommand)]
+    Bench(crate::commands::bench::BenchCommand),
     /// Run private backends (Redis, RabbitMQ, PostgreSQL) from this machine's own programs
     #[cfg(feature = "devstack")]
     #[command(subcommand)]

@@ -1,5 +1,7 @@
 //! One file a command.
 
+#[cfg(feature = "devstack")]
+pub(crate) mod bench;
 mod config;
 #[cfg(feature = "devstack")]
 pub(crate) mod demo;
@@ -20,6 +22,10 @@ use std::process::ExitCode;
 use shared::config::Config;
 
 use crate::args::{Command, ItemCommand, LockCommand, StoreCommand};
+
+/// Exit status of a process that Ctrl-C ended, by convention of shells.
+#[cfg(feature = "devstack")]
+const INTERRUPTED: u8 = 130;
 
 /// Runs a command.
 pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<ExitCode> {
@@ -45,6 +51,8 @@ pub(crate) async fn run(command: Command, config: Config) -> anyhow::Result<Exit
         Command::Reconcile(args) => return reconcile::run(&config, args).await,
         Command::Store(StoreCommand::Show(output)) => store::show(&config, output).await?,
         Command::Config(args) => config::run(&config, args)?,
+        #[cfg(feature = "devstack")]
+        Command::Bench(command) => return bench::run(command).await,
         #[cfg(feature = "devstack")]
         Command::Demo(args) => return demo::run(args).await,
         #[cfg(feature = "devstack")]

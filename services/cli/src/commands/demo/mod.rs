@@ -12,6 +12,7 @@ use load::report::Report;
 use shared::shutdown::Shutdown;
 
 use self::line::Line;
+use super::INTERRUPTED;
 use crate::args::Output;
 use crate::progress::Progress;
 use crate::{open_files, output};
@@ -36,9 +37,6 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     output: Output,
 }
-
-/// Exit status of a process that Ctrl-C ended, by convention of shells.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let shutdown = Shutdown::on_signals()?;

@@ -1,0 +1,56 @@
+//! A private stack, fresh for one run.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use shared::devstack::{Endpoints, Stack};
+use tokio::task::spawn_blocking;
+
+use crate::machine;
+use crate::plan::Plan;
+use crate::report::Machine;
+
+/// Backends of our own. Dropping it kills them.
+pub struct Rig {
+    stack: Stack,
+    pub machine: Machine,
+}
+
+/// Whose processors' time is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Server {
+    Redis,
+    RabbitMq,
+    PostgreSql,
+}
+
+impl Rig {
+    /// Starts Redis, RabbitMQ and PostgreSQL in the plan's folder.
+    pub async fn start(plan: &Plan) -> anyhow::Result<Self> {
+        plan.tell("starting private backends");
+        let dir: PathBuf = plan.dir.join("stack");
+        let stack = spawn_blocking(move || Stack::start(&dir, &|_| {})).await??;
+        let machine = machine::describe(stack.endpoints())
+            .await
+            .context("cannot ask the backends for their versions")?;
+        Ok(Self { stack, machine })
+    }
+
+    pub fn endpoints(&self) -> &Endpoints {
+        self.stack.endpoints()
+    }
+
+    /// The processes that a backend started itself.
+    pub fn pids(&self, server: Server) -> Vec<i32> {
+        match server {
+            Server::Redis => self.stack.redis.pids(),
+            Server::RabbitMq => self.stack.rabbitmq.pids(),
+            Server::PostgreSql => self.stack.postgres.pids(),
+        }
+    }
+
+    /// Lets the backends say goodbye.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        Ok(spawn_blocking(move || self.stack.stop()).await??)
+    }
+}

@@ -1,0 +1,186 @@
+//! A lean load generator: purchases over plain HTTP/1.1 on keep-alive connections, each by a buyer
+//! of its own with a key of its own.
+//!
+//! It runs on one thread of its own with a runtime of its own, so that nothing else of this process
+//! holds it up. A request is a prepared text in which fixed places are overwritten; of an answer it
+//! reads the status and the length. What it takes of the processors is still part of every figure
+//! over HTTP, on a machine of few cores a large part: figures are compared with others that were
+//! taken by the same generator.
+
+mod connection;
+mod request;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use hdrhistogram::Histogram;
+use tokio::task::{LocalSet, spawn_blocking};
+
+use self::connection::{Answer, Connection};
+use self::request::Template;
+
+/// What is fired, and how.
+#[derive(Debug, Clone)]
+pub struct Volley {
+    pub address: SocketAddr,
+    /// Bought in turn; their ids must be of the same length.
+    pub items: Vec<String>,
+    pub connections: usize,
+    pub requests: u64,
+    pub pace: Pace,
+    /// In front of buyers and keys, so that volleys never share any. Four characters at most.
+    pub tag: String,
+}
+
+/// When the next request goes out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// On each connection as soon as the last one is answered.
+    Closed,
+    /// So many a second, whether or not earlier ones are answered.
+    PerSecond(f64),
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Fired {
+    /// From the first request to the last answer.
+    pub took: Duration,
+    /// How many answers of each status there were.
+    pub statuses: BTreeMap<u16, u64>,
+    /// A body of each status, for people.
+    pub samples: BTreeMap<u16, String>,
+    /// How long those took that were answered with 202, in microseconds.
+    pub accepted: Histogram<u64>,
+    /// The same of all others.
+    pub refused: Histogram<u64>,
+}
+
+/// The longest that a volley may take: nothing here is measured for longer.
+const LONGEST: Duration = Duration::from_secs(120);
+
+impl Fired {
+    /// Answers of a status.
+    pub fn count(&self, status: u16) -> u64 {
+        self.statuses.get(&status).copied().unwrap_or(0)
+    }
+
+    /// Answers of a status per second.
+    pub fn per_second(&self, status: u16) -> f64 {
+        self.count(status) as f64 / self.took.as_secs_f64()
+    }
+
+    /// An error unless every answer had this status: a figure of something else would be a lie.
+    pub fn all(self, status: u16) -> anyhow::Result<Self> {
+        if self.statuses.keys().any(|found| *found != status) {
+            bail!("not every answer was {status}: {:?}, such as {:?}", self.statuses, self.samples);
+        }
+        Ok(self)
+    }
+}
+
+impl Volley {
+    /// Fires everything and waits for every answer.
+    pub async fn fire(self) -> anyhow::Result<Fired> {
+        spawn_blocking(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let firing = tokio::time::timeout(LONGEST, self.fire_here());
+            let fired = LocalSet::new().block_on(&runtime, async { firing.await });
+            fired.with_context(|| format!("not every request was answered within {LONGEST:?}"))?
+        })
+        .await?
+    }
+
+    async fn fire_here(self) -> anyhow::Result<Fired> {
+        let mut connections = Vec::with_capacity(self.connections);
+        for _ in 0..self.connections {
+            connections.push(Connection::open(self.address).await?);
+        }
+        let template = Template::new(self.address, &self.items, &self.tag)?;
+        let volley = Arc::new(self);
+        let next = Arc::new(AtomicU64::new(0));
+        let begun = Instant::now();
+        let firing = connections.into_iter().map(|connection| {
+            let (volley, next) = (Arc::clone(&volley), Arc::clone(&next));
+            tokio::task::spawn_local(one_by_one(connection, volley, template.clone(), next, begun))
+        });
+        let firing: Vec<_> = firing.collect();
+        let mut all = Fired::none();
+        for fired in firing {
+            all.add(fired.await??)?;
+        }
+        all.took = begun.elapsed();
+        Ok(all)
+    }
+}
+
+/// One connection takes the next request whenever it is free.
+async fn one_by_one(
+    mut connection: Connection,
+    volley: Arc<Volley>,
+    mut template: Template,
+    next: Arc<AtomicU64>,
+    begun: Instant,
+) -> anyhow::Result<Fired> {
+    let mut fired = Fired::none();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= volley.requests {
+            return Ok(fired);
+        }
+        let sent = match volley.pace {
+            Pace::Closed => Instant::now(),
+            Pace::PerSecond(rate) => until_due(begun, number as f64 / rate).await,
+        };
+        let answer = connection.ask(template.of(number)).await?;
+        fired.note(&answer, sent.elapsed());
+    }
+}
+
+/// Waits until a request is due. One that is late because no connection was free has waited since
+/// then, as a buyer would have; the timer's own lateness, up to a millisecond, is nobody's wait.
+async fn until_due(begun: Instant, seconds: f64) -> Instant {
+    let due = begun + Duration::from_secs_f64(seconds);
+    if due <= Instant::now() {
+        return due;
+    }
+    tokio::time::sleep_until(due.into()).await;
+    Instant::now()
+}
+
+impl Fired {
+    fn none() -> Self {
+        let empty = || Histogram::new(3).expect("three digits are possible");
+        Self {
+            took: Duration::ZERO,
+            statuses: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            accepted: empty(),
+            refused: empty(),
+        }
+    }
+
+    fn note(&mut self, answer: &Answer<'_>, took: Duration) {
+        *self.statuses.entry(answer.status).or_default() += 1;
+        if !self.samples.contains_key(&answer.status) {
+            let sample = String::from_utf8_lossy(answer.body).into_owned();
+            self.samples.insert(answer.status, sample);
+        }
+        let times = if answer.status == 202 { &mut self.accepted } else { &mut self.refused };
+        times.saturating_record(took.as_micros() as u64);
+    }
+
+    fn add(&mut self, other: Self) -> anyhow::Result<()> {
+        for (status, count) in other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        self.samples.extend(other.samples);
+        self.accepted.add(other.accepted)?;
+        self.refused.add(other.refused)?;
+        Ok(())
+    }
+}

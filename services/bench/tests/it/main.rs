@@ -1,0 +1,3 @@
+//! A report, as its readers get it.
+
+mod page;
