@@ -8,11 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use load::client::Client;
+use redis::aio::MultiplexedConnection;
 use shared::config::Config;
 use shared::devstack::{Companion, World};
 use shared::domain::{EnvironmentId, ItemId, Sale, UnixMillis, Window};
 use shared::ledger::Ledger;
-use shared::stock::Stock;
+use shared::stock::{Bucket, Layout, Stock};
+use sqlx::PgPool;
 use tokio::task::spawn_blocking;
 
 use crate::plan::Plan;
@@ -21,7 +23,7 @@ use crate::rig::Rig;
 /// How long a service may take until it is ready, and until it has stopped.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(5);
+pub(crate) const POLL: Duration = Duration::from_millis(5);
 
 /// Dropping it kills its services.
 pub struct Deployment {
@@ -30,6 +32,9 @@ pub struct Deployment {
     pub stock: Stock,
     /// Which environment its messages have to name.
     pub environment: EnvironmentId,
+    /// Past the windows: for baselines, and for looking on without being in the way.
+    pub redis: MultiplexedConnection,
+    pub database: PgPool,
     services: Vec<Running>,
     started: usize,
     program: PathBuf,
@@ -58,18 +63,27 @@ impl Deployment {
             tokio::time::sleep(POLL).await;
         }
         let environment = ledger.binding().await?.environment;
+        let redis = redis::Client::open(config.redis.url.expose())?;
+        let redis = redis.get_multiplexed_async_connection().await?;
+        let database = PgPool::connect_lazy(config.ledger.url.expose())?;
         let dir = plan.dir.join(config.namespace.as_str());
-        let program = plan.program.clone();
         Ok(Self {
             config,
             ledger,
             stock,
             environment,
+            redis,
+            database,
             services: Vec::new(),
             started: 0,
-            program,
+            program: plan.program.clone(),
             dir,
         })
+    }
+
+    /// A key of a bucket in Redis; what keys look like never changes.
+    pub fn key(&self, Bucket { item, number }: &Bucket, what: &str) -> String {
+        format!("{}:{{{item}#{number}}}:{what}", self.config.namespace)
     }
 
     /// Where its ingress answers.
@@ -77,11 +91,18 @@ impl Deployment {
         self.config.http.listen
     }
 
-    /// Puts an item on sale and warms it up.
-    pub async fn sell(&self, item: &ItemId, units: u64, limit: Option<u64>) -> anyhow::Result<()> {
+    /// Puts an item on sale and warms it up; says how it is laid out.
+    pub async fn sell(
+        &self,
+        item: &ItemId,
+        units: u64,
+        limit: Option<u64>,
+    ) -> anyhow::Result<Layout> {
         self.put(item, units, limit).await?;
         reconciler::warm(&self.ledger, &self.stock, item).await?;
-        Ok(())
+        let found = self.stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await?;
+        let snapshot = found.with_context(|| format!("{item} has been warmed up and is gone"))?;
+        Ok(Layout { epoch: snapshot.epoch, buckets: snapshot.buckets })
     }
 
     /// Puts an item into the ledger only.
@@ -128,6 +149,7 @@ impl Deployment {
     pub async fn end(mut self) -> anyhow::Result<()> {
         finish(std::mem::take(&mut self.services)).await?;
         self.ledger.close().await;
+        self.database.close().await;
         Ok(())
     }
 

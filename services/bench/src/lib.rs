@@ -7,6 +7,7 @@
 //! | [`rig`], [`machine`] | a private stack, and what it runs on |
 //! | [`deployment`] | an empty deployment on it, with services as processes of their own |
 //! | [`volley`] | a lean load generator |
+//! | [`stages`] | steps of the pipeline on their own: taking stock, a backlog, deciding it |
 //! | [`cpu`] | seconds of processors that processes took |
 //! | [`limits`], [`strategies`], [`scale`] | what is measured; each makes sections |
 //! | [`section`], [`spread`], [`goal`], [`rounds`] | figures round by round, their ratios, and goals |
@@ -29,6 +30,7 @@ pub mod rounds;
 pub mod scale;
 pub mod section;
 pub mod spread;
+pub mod stages;
 pub mod strategies;
 pub mod table;
 pub mod volley;

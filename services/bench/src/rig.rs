@@ -40,6 +40,15 @@ impl Rig {
         self.stack.endpoints()
     }
 
+    /// Forgets everything that Redis has, so that tables of its own that have grown do not count
+    /// for what comes next. Every deployment so far has lost its stock.
+    pub async fn flush_redis(&self) -> anyhow::Result<()> {
+        let client = redis::Client::open(self.endpoints().redis_url.as_str())?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        let flushed = redis::cmd("FLUSHALL").arg("SYNC").query_async(&mut connection).await;
+        flushed.context("cannot empty Redis")
+    }
+
     /// The processes that a backend started itself.
     pub fn pids(&self, server: Server) -> Vec<i32> {
         match server {

@@ -41,6 +41,7 @@ pub use error::StackError;
 pub use home::Home;
 pub use postgres::{Postgres, PostgresRecipe};
 pub use process::Process;
+pub use programs::{command as clean_command, find as find_program};
 pub use rabbitmq::{RabbitMq, RabbitMqRecipe};
 pub use redis::{Redis, RedisRecipe};
 pub use redis_cluster::RedisCluster;

@@ -28,7 +28,8 @@ const POSTGRES_PLACES: [(&str, &str, &str); 4] = [
     ("/usr/local/opt", "postgresql@", "bin"),
 ];
 
-pub(super) fn find(program: &'static str, package: &'static str) -> Result<PathBuf, StackError> {
+/// Where a program is; `package` tells people what to install.
+pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, StackError> {
     let found = places().into_iter().map(|place| place.join(program)).find(|path| path.is_file());
     found.ok_or(StackError::ProgramMissing { program, package })
 }
@@ -56,7 +57,7 @@ pub(super) fn folder_of(
 
 /// Only what a program needs to be found and to write temporary files: a `RABBITMQ_NODENAME`,
 /// `ERL_FLAGS` or `PGHOST` of the caller must not leak into the private stack.
-pub(super) fn command(program: &Path) -> Command {
+pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("LANG", "C.UTF-8");
     for name in ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TZ"] {

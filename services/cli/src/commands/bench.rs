@@ -33,9 +33,11 @@ pub(crate) enum BenchCommand {
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Rounds; in each, everything that is compared runs one after the other, in alternating order
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
-    /// A smoke run of a few seconds: too small to say anything about speed
+    ///
+    /// [default: 5, or 2 with --quick]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: Option<u32>,
+    /// A smoke run of some seconds: too small to say anything about speed
     #[arg(long)]
     quick: bool,
     /// Exit with status 1 if a goal is missed
@@ -50,6 +52,9 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     output: Output,
 }
+
+const ROUNDS: u32 = 5;
+const QUICK_ROUNDS: u32 = 2;
 
 pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -72,7 +77,7 @@ async fn measure(subject: Subject, args: BenchArgs) -> anyhow::Result<ExitCode> 
     let dir = dir.join(format!("bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let plan = Plan {
-        rounds: args.rounds,
+        rounds: args.rounds.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
         quick: args.quick,
         dir: dir.clone(),
         program: std::env::current_exe()?,
