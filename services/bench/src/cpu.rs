@@ -44,6 +44,11 @@ impl Watch {
         Self { leaders: Some(leaders), since }
     }
 
+    /// Counts what they have taken already, too.
+    pub fn since_start(leaders: Vec<i32>) -> Self {
+        Self { leaders: Some(leaders), since: 0.0 }
+    }
+
     pub fn ourselves() -> Self {
         Self { leaders: None, since: own_seconds() }
     }

@@ -17,11 +17,12 @@ use shared::stock::{Bucket, Layout, Stock};
 use sqlx::PgPool;
 use tokio::task::spawn_blocking;
 
+use crate::clearing;
 use crate::plan::Plan;
 use crate::rig::Rig;
 
 /// How long a service may take until it is ready, and until it has stopped.
-const READY_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) const POLL: Duration = Duration::from_millis(5);
 
@@ -39,6 +40,8 @@ pub struct Deployment {
     started: usize,
     program: PathBuf,
     dir: PathBuf,
+    /// A database that is always there, from which this deployment's can be dropped.
+    home: String,
 }
 
 struct Running {
@@ -78,6 +81,7 @@ impl Deployment {
             started: 0,
             program: plan.program.clone(),
             dir,
+            home: rig.endpoints().ledger_url.clone(),
         })
     }
 
@@ -145,12 +149,13 @@ impl Deployment {
         finish(stopping).await
     }
 
-    /// Stops every service in good order.
+    /// Stops every service in good order, and leaves the backends as they were: queues and tables
+    /// that nobody uses any more would still cost the next one something.
     pub async fn end(mut self) -> anyhow::Result<()> {
         finish(std::mem::take(&mut self.services)).await?;
         self.ledger.close().await;
         self.database.close().await;
-        Ok(())
+        clearing::clear(&self.config, &self.home).await
     }
 
     /// The pids of the services of this name.

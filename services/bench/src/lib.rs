@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`plan`] | how to measure: rounds, sizes, places |
 //! | [`rig`], [`machine`] | a private stack, and what it runs on |
-//! | [`deployment`] | an empty deployment on it, with services as processes of their own |
+//! | [`deployment`], [`clearing`] | an empty deployment on it, with services as processes of their own |
 //! | [`volley`] | a lean load generator |
 //! | [`stages`] | steps of the pipeline on their own: taking stock, a backlog, deciding it |
 //! | [`cpu`] | seconds of processors that processes took |
@@ -16,6 +16,7 @@
 //! This is the only room beside the three windows that talks to Redis, RabbitMQ and PostgreSQL
 //! itself: it measures what they do without us.
 
+mod clearing;
 pub mod cpu;
 pub mod deployment;
 pub mod goal;

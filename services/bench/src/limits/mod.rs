@@ -4,11 +4,19 @@
 //! |---|---|
 //! | [`reserving`], [`redis_benchmark`] | taking stock, next to Redis's own benchmark program |
 //! | [`memory`] | bytes per hold and per order |
+//! | [`http`], [`empty`] | refusals over HTTP, next to a handler that does nothing |
+//! | [`accepting`] | accepted purchases, next to bare publishing |
+//! | [`consuming`] | confirmed orders, next to bare inserts |
+//! | [`whole`] | the whole line, and how long answers take when it is half busy |
 
+mod accepting;
+mod consuming;
 pub mod empty;
+mod http;
 mod memory;
 mod redis_benchmark;
 mod reserving;
+mod whole;
 
 use crate::plan::Plan;
 use crate::rig::Rig;
@@ -16,5 +24,12 @@ use crate::section::Section;
 
 /// Measures every stage, round by round.
 pub async fn run(plan: &Plan, rig: &Rig) -> anyhow::Result<Vec<Section>> {
-    Ok(vec![reserving::measure(plan, rig).await?, memory::measure(plan, rig).await?])
+    Ok(vec![
+        reserving::measure(plan, rig).await?,
+        memory::measure(plan, rig).await?,
+        http::measure(plan, rig).await?,
+        accepting::measure(plan, rig).await?,
+        consuming::measure(plan, rig).await?,
+        whole::measure(plan, rig).await?,
+    ])
 }

@@ -1,6 +1,8 @@
 //! Reservations that wait in the order queues, each with its hold in Redis.
 
-use anyhow::Context;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
 use shared::config::limits::{PUBLISH_BATCH, RESERVE_BATCH};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{ItemId, Reservation, partition};
@@ -9,7 +11,9 @@ use shared::stock::Layout;
 use tokio_util::sync::CancellationToken;
 
 use super::taking;
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, POLL};
+
+const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Takes stock for so many purchases of each item and publishes them as ingress would under load: in
 /// messages of [`PUBLISH_BATCH`]. Returns how many there are.
@@ -20,6 +24,11 @@ pub async fn build(
 ) -> anyhow::Result<u64> {
     let config = &deployment.config;
     let publisher = Publisher::connect(&config.rabbitmq, &config.namespace, "bench")?;
+    let connected = Instant::now() + CONNECTED_WITHIN;
+    while let Some(trouble) = publisher.trouble() {
+        ensure!(Instant::now() < connected, "cannot publish a backlog: {trouble}");
+        tokio::time::sleep(POLL).await;
+    }
     let mut placed = 0;
     for (item, layout) in items {
         let requests = taking::requests(item, "q", of_each)?;

@@ -27,6 +27,12 @@ impl Meter {
         Self { watches }
     }
 
+    /// Also counts services that have been started since, from their beginning.
+    pub fn including(mut self, deployment: &Deployment, service: &'static str) -> Self {
+        self.watches.push((service, Watch::since_start(deployment.pids(service))));
+        self
+    }
+
     /// Writes down what each took for a thousand of `count`.
     pub fn record(self, section: &mut Section, what: &str, count: u64) {
         for (name, watch) in self.watches {

@@ -48,6 +48,8 @@ pub enum Pace {
 /// What came back.
 #[derive(Debug, Clone)]
 pub struct Fired {
+    /// When the first request went out: connections were open by then.
+    pub begun: Instant,
     /// From the first request to the last answer.
     pub took: Duration,
     /// How many answers of each status there were.
@@ -109,7 +111,7 @@ impl Volley {
             tokio::task::spawn_local(one_by_one(connection, volley, template.clone(), next, begun))
         });
         let firing: Vec<_> = firing.collect();
-        let mut all = Fired::none();
+        let mut all = Fired { begun, ..Fired::none() };
         for fired in firing {
             all.add(fired.await??)?;
         }
@@ -154,8 +156,10 @@ async fn until_due(begun: Instant, seconds: f64) -> Instant {
 
 impl Fired {
     fn none() -> Self {
-        let empty = || Histogram::new(3).expect("three digits are possible");
+        let longest = LONGEST.as_micros() as u64;
+        let empty = || Histogram::new_with_bounds(1, longest, 3).expect("good bounds");
         Self {
+            begun: Instant::now(),
             took: Duration::ZERO,
             statuses: BTreeMap::new(),
             samples: BTreeMap::new(),
@@ -182,5 +186,22 @@ impl Fired {
         self.accepted.add(other.accepted)?;
         self.refused.add(other.refused)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_kept_as_long_as_they_are() {
+        let mut fired = Fired::none();
+        for milliseconds in [1, 10, 500] {
+            let answer = Answer { status: 202, body: b"{}" };
+            fired.note(&answer, Duration::from_millis(milliseconds));
+        }
+        let most = fired.accepted.max();
+        assert!((499_000..=501_000).contains(&most), "{most}");
+        assert_eq!((fired.count(202), fired.count(409)), (3, 0));
     }
 }
