@@ -115,7 +115,7 @@ impl Deployment {
         // Opened a minute ago, so that a small difference between clocks does not matter.
         let opened = UnixMillis(now.0.saturating_sub(60_000));
         let window = Window::new(opened, now.plus(Duration::from_secs(24 * 60 * 60)))?;
-        self.ledger.put_item(&Sale::new(item.clone(), units, limit, window)?).await?;
+        self.ledger.put_item(&Sale::new(item.clone(), units, limit, window)?, None).await?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::config::{self, RedisMode};
 /// A Redis; clones share its connections.
 #[derive(Clone)]
 pub(super) enum Connection {
-    Single(Node),
+    Single(Box<Node>),
     Cluster(Cluster),
 }
 
@@ -19,7 +19,7 @@ impl Connection {
     /// Begins to connect. Only a URL that cannot be used is an error.
     pub(super) fn open(config: &config::Redis) -> Result<Self, StockError> {
         Ok(match config.mode {
-            RedisMode::Single => Self::Single(Node::open(config.url.first())?),
+            RedisMode::Single => Self::Single(Box::new(Node::open(config.url.first())?)),
             RedisMode::Cluster => Self::Cluster(Cluster::open(&config.url)?),
         })
     }

@@ -64,13 +64,13 @@ async fn run(plan: &Plan, rig: &Rig, limit: Option<u64>, count: u64) -> anyhow::
     let (first, rest) = requests.split_at(1);
     let at_once = (RESERVE_BATCH, 2);
     let warm = take(&deployment.stock, &item, layout, first, at_once).await?;
-    confirm(&deployment.stock, layout, &warm.held, SETTLE_BATCH).await?;
+    confirm(&deployment.stock, &item, &warm.held, SETTLE_BATCH).await?;
 
     let before = used_memory(&deployment).await?;
     let taken = take(&deployment.stock, &item, layout, rest, at_once).await?;
     ensure!(taken.held.len() == rest.len(), "not everybody got a hold");
     let held = used_memory(&deployment).await?;
-    confirm(&deployment.stock, layout, &taken.held, SETTLE_BATCH).await?;
+    confirm(&deployment.stock, &item, &taken.held, SETTLE_BATCH).await?;
     let settled = used_memory(&deployment).await?;
     deployment.end().await?;
     Ok([held, settled].map(|after| (after - before) / rest.len() as f64))

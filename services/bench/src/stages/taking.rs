@@ -63,21 +63,14 @@ pub async fn take(
 /// Confirms holds, as a consumer does after the ledger has decided.
 pub async fn confirm(
     stock: &Stock,
-    layout: Layout,
+    item: &ItemId,
     held: &[Reservation],
     batch: usize,
 ) -> anyhow::Result<()> {
-    let mut by_bucket: HashMap<Bucket, Vec<Reservation>> = HashMap::new();
-    for one in held {
-        let bucket = Bucket::home(&one.item, &one.buyer, layout.buckets);
-        by_bucket.entry(bucket).or_default().push(one.clone());
-    }
-    for (bucket, held) in by_bucket {
-        for batch in held.chunks(batch) {
-            let replies = stock.confirm(&bucket, batch).await?;
-            let done = replies.iter().all(|reply| *reply == ConfirmReply::Done);
-            ensure!(done, "a hold could not be confirmed: {replies:?}");
-        }
+    for batch in held.chunks(batch) {
+        let replies = stock.confirm(item, batch).await?;
+        let done = replies.iter().all(|reply| *reply == ConfirmReply::Done);
+        ensure!(done, "a hold could not be confirmed: {replies:?}");
     }
     Ok(())
 }

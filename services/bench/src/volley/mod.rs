@@ -91,7 +91,7 @@ impl Volley {
         spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let firing = tokio::time::timeout(LONGEST, self.fire_here());
-            let fired = LocalSet::new().block_on(&runtime, async { firing.await });
+            let fired = LocalSet::new().block_on(&runtime, firing);
             fired.with_context(|| format!("not every request was answered within {LONGEST:?}"))?
         })
         .await?

@@ -17,7 +17,7 @@ use tokio::task::{block_in_place, spawn_blocking};
 use uuid::Uuid;
 
 use super::{
-    ConfirmReply, HOUR, Layout, Shop, again, is_held, now, plan, plan_within, purchase, rejected,
+    ConfirmReply, HOUR, Shop, again, is_held, now, plan, plan_within, purchase, rejected,
     request_id, unseen, window,
 };
 use crate::eventually::eventually;
@@ -118,7 +118,7 @@ async fn every_verb(shop: &Shop) {
     let (ann, bob) = (purchase("ann", "1", 1), purchase("bob", "1", 2));
     let (anns, bobs) = (shop.hold(&ann).await, shop.hold(&bob).await);
     assert!(matches!(shop.reserve_one(&again(&ann)).await, ReserveReply::Repeat { .. }));
-    assert!(stock.next_look(bucket, ann.request_id).await.expect("an answer").is_some());
+    assert!(stock.next_look(item, &ann.buyer, ann.request_id).await.expect("an answer").is_some());
     let claimed = stock.claim_overdue(bucket).await.expect("an answer");
     assert_eq!((claimed.standing.expect("it is there").held, claimed.overdue.len()), (2, 0));
     let page = stock.read_holds(bucket, 0).await.expect("an answer").expect("it is there");
@@ -127,9 +127,10 @@ async fn every_verb(shop: &Shop) {
     assert_eq!(shop.restore(&bobs, rejected()).await, RestoreReply::Done);
     assert_eq!(shop.confirm(&unseen(&purchase("cid", "1", 1))).await, ConfirmReply::Unseen);
     let asked = [ann.request_id, request_id(&ann.buyer, "2")];
-    let found = stock.find_holds(bucket, &asked).await.expect("an answer");
+    let asked = asked.map(|request_id| (ann.buyer.clone(), request_id));
+    let found = stock.find_holds(item, &asked).await.expect("an answer");
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
-    let records: Vec<Option<Record>> = stock.read_records(bucket, &asked).await.expect("an answer");
+    let records: Vec<Option<Record>> = stock.read_records(item, &asked).await.expect("an answer");
     assert!(records[0].is_some() && records[1].is_none());
     assert!(shop.find(ann.request_id).await.live);
     let (mut confirmed, mut cursor) = (0, Some(0));
@@ -244,7 +245,7 @@ async fn one_node_that_is_named_is_enough_and_one_that_is_away_is_none_too_many(
 /// Reserves one unit under a key of its own.
 async fn try_one(shop: &Shop, key: &str) -> Result<Reserved, StockError> {
     let request = purchase("ann", key, 1);
-    shop.stock.reserve(&shop.bucket, Layout { epoch: 1, buckets: 1 }, &[request]).await
+    shop.stock.reserve(&shop.bucket, shop.layout, &[request]).await
 }
 
 fn is_sold(reserved: &Reserved) -> bool {
@@ -358,7 +359,11 @@ async fn a_slot_that_moves_takes_nothing_under_way_and_is_followed() {
 
     block_in_place(|| own.cluster.begin_to_move(&sale_key(shop), to)).expect("begun");
     // There is no hold yet, so the old owner sends whoever asks for one to the new.
-    let look = shop.stock.next_look(&shop.bucket, bob.request_id).await.expect("an answer");
+    let look = shop
+        .stock
+        .next_look(&shop.bucket.item, &bob.buyer, bob.request_id)
+        .await
+        .expect("an answer");
     assert_eq!(look, None);
     let asked = own.cluster.ask(to, "INFO commandstats").expect("a reply");
     assert!(asked.contains("cmdstat_asking"), "{asked}");
