@@ -1,51 +1,44 @@
-//! Sorts deliveries: reservations to decide, messages of a later release, and what cannot be read.
+//! Reads deliveries: reservations to decide, messages of a later release, and what cannot be read.
 
 use shared::contract::{DeadLetter, DecodeError, decode_reservations};
 use shared::domain::{EnvironmentId, Reservation};
 use shared::queue::Delivery;
 
-/// What came.
-#[derive(Default)]
-pub(crate) struct Intake {
-    /// In message order.
-    pub(crate) reservations: Vec<Reservation>,
-    pub(crate) dead: Vec<DeadLetter>,
-    /// Finished once the reservations are decided and the dead letters are away.
-    pub(crate) deliveries: Vec<Delivery>,
+/// What a delivery is.
+pub(crate) enum Intake {
+    Taken(Taken),
     /// Left for consumers of a later release.
-    pub(crate) newer: Vec<Delivery>,
+    Newer(Delivery),
 }
 
-/// Reads what came.
-pub(crate) fn sort(deliveries: Vec<Delivery>, environment: EnvironmentId) -> Intake {
-    let mut intake = Intake::default();
-    for delivery in deliveries {
-        match decode_reservations(&delivery.body) {
-            Ok(placed) if placed.environment == environment => {
-                intake.reservations.extend(placed.reservations);
-            }
-            Ok(placed) => intake.dead.push(DeadLetter {
-                reason: "foreign_environment",
-                error: format!(
-                    "it belongs to environment {}, this is {environment}",
-                    placed.environment
-                ),
-                source: delivery.queue.to_string(),
-                body: delivery.body.clone(),
-            }),
-            Err(error @ DecodeError::NewerVersion { .. }) => {
-                tracing::warn!(%error, queue = %delivery.queue, "leaving a message for consumers of a later release");
-                intake.newer.push(delivery);
-                continue;
-            }
-            Err(error) => intake.dead.push(DeadLetter {
-                reason: "undecodable",
-                error: error.to_string(),
-                source: delivery.queue.to_string(),
-                body: delivery.body.clone(),
-            }),
+/// A delivery that was read. It is finished once its reservations are decided, and its letter is away.
+pub(crate) struct Taken {
+    pub(crate) delivery: Delivery,
+    /// In message order.
+    pub(crate) reservations: Vec<Reservation>,
+    /// Instead of reservations, when they cannot be read or belong elsewhere.
+    pub(crate) letter: Option<DeadLetter>,
+}
+
+/// Reads a delivery.
+pub(crate) fn read(delivery: Delivery, environment: EnvironmentId) -> Intake {
+    let (reason, error) = match decode_reservations(&delivery.body) {
+        Ok(placed) if placed.environment == environment => {
+            let reservations = placed.reservations;
+            return Intake::Taken(Taken { delivery, reservations, letter: None });
         }
-        intake.deliveries.push(delivery);
-    }
-    intake
+        Ok(placed) => {
+            let theirs = placed.environment;
+            let error = format!("it belongs to environment {theirs}, this is {environment}");
+            ("foreign_environment", error)
+        }
+        Err(error @ DecodeError::NewerVersion { .. }) => {
+            tracing::warn!(%error, queue = %delivery.queue, "leaving a message for consumers of a later release");
+            return Intake::Newer(delivery);
+        }
+        Err(error) => ("undecodable", error.to_string()),
+    };
+    let (source, body) = (delivery.queue.to_string(), delivery.body.clone());
+    let letter = Some(DeadLetter { reason, error, source, body });
+    Intake::Taken(Taken { delivery, reservations: Vec::new(), letter })
 }

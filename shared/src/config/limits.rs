@@ -44,11 +44,25 @@ pub const PUBLISH_WINDOW: usize = 64;
 /// Messages that wait for a publisher; more are refused.
 pub const PUBLISH_WAITING: usize = 1_024;
 
-/// Messages that a service takes from its queues at once, and acknowledges together.
+/// Messages that a service takes from its queues at once.
 pub const DELIVERY_BATCH: usize = 64;
 
-/// Reservations in one transaction of a consumer.
-pub const COMMIT_BATCH: usize = 256;
+/// Messages that a consumer has read while a transaction is under way: from these comes the next one.
+/// As many as a queue has in hand, so that even messages of one reservation make a good batch.
+pub const TAKEN_WAITING: usize = 256;
+
+/// Reservations in one transaction of a consumer. What a transaction costs besides its rows is little
+/// by then, and the row locks are held for some milliseconds.
+pub const COMMIT_BATCH: usize = 500;
+
+/// Transactions of a consumer that wait for Redis to hear of them, and are settled together. When Redis
+/// is away, so many are acknowledged after each [`SETTLE_DEADLINE`].
+pub const COMMITTED_WAITING: usize = 8;
+
+/// Winners of a consumer are told to Redis in parts, side by side: groups of items, and of a group so
+/// many at once. Redis then has the next call while it answers the last; smaller parts cost it more.
+pub const SETTLE_GROUPS: u16 = 16;
+pub const SETTLE_PART: usize = 128;
 
 /// Requests in one call of a script that settles or warms; no script may touch more than 500.
 pub const SETTLE_BATCH: usize = 256;
@@ -243,6 +257,12 @@ const _: () = assert!(
         <= STORE_UNSEEN.as_millis(),
     "one slow look at a store that is there must not make it look lost"
 );
+const _: () = assert!(
+    PUBLISH_BATCH <= COMMIT_BATCH && TAKEN_WAITING <= PREFETCH as usize,
+    "a transaction has room for a message, and a consumer for what it has read"
+);
+const _: () =
+    assert!(SETTLE_PART <= SETTLE_BATCH, "a part of what is settled is one call of a script");
 const _: () = assert!(
     RESERVE_BATCH <= 500 && SETTLE_BATCH <= 500 && DELIVERY_BATCH <= SETTLE_BATCH,
     "no script touches more than 500"

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::decode::{DecodeError, decode, invalid};
+use super::decode::{DecodeError, Typed, decode, invalid};
 use crate::domain::{
     BuyerId, EnvironmentId, ItemId, Quantity, Reason, RequestId, Reservation, ReservationId,
 };
@@ -35,6 +35,12 @@ struct Body {
     reservation_id: Uuid,
     quantity: u64,
     reason: String,
+}
+
+impl Typed for Body {
+    fn found(&self) -> &str {
+        &self.r#type
+    }
 }
 
 impl Compensation {

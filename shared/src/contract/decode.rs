@@ -1,7 +1,6 @@
 //! How a body is recognised before it is read, and what can be wrong with it.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// A body that this process cannot use.
 #[derive(Debug, thiserror::Error)]
@@ -19,21 +18,34 @@ struct Envelope {
     r#type: String,
 }
 
+/// A body that says what it is.
+pub(super) trait Typed {
+    /// The type that it names.
+    fn found(&self) -> &str;
+}
+
 /// Reads a body of type `<name>.v<version>`; `known` names the newest version of this process.
-pub(super) fn decode<T: DeserializeOwned>(
+pub(super) fn decode<'a, T: Typed + Deserialize<'a>>(
     known: &'static str,
-    body: &[u8],
+    body: &'a [u8],
 ) -> Result<T, DecodeError> {
-    let undecodable = |error: serde_json::Error| invalid(known, error);
-    let Envelope { r#type: found } = serde_json::from_slice(body).map_err(undecodable)?;
-    if found != known {
-        return Err(if is_newer(&found, known) {
-            DecodeError::NewerVersion { found, known }
-        } else {
-            invalid(known, format!("its type is {found:?}"))
-        });
+    match serde_json::from_slice::<T>(body) {
+        Ok(read) if read.found() == known => Ok(read),
+        Ok(read) => Err(of_another_type(known, read.found())),
+        // A later version may look different, so its type is asked for alone.
+        Err(error) => match serde_json::from_slice::<Envelope>(body) {
+            Ok(Envelope { r#type: found }) if found != known => Err(of_another_type(known, &found)),
+            _ => Err(invalid(known, error)),
+        },
     }
-    serde_json::from_slice(body).map_err(undecodable)
+}
+
+fn of_another_type(known: &'static str, found: &str) -> DecodeError {
+    if is_newer(found, known) {
+        DecodeError::NewerVersion { found: found.to_owned(), known }
+    } else {
+        invalid(known, format!("its type is {found:?}"))
+    }
 }
 
 /// A body whose parts break a rule.

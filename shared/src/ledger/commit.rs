@@ -27,8 +27,7 @@ impl Ledger {
         let known = self.orders_of(&mut *transaction, &requests).await?;
         let bought = self.bought(&mut *transaction, reservations, &standings).await?;
         let decided = decide(reservations, known, standings, bought);
-        self.insert_orders(&mut transaction, reservations, &decided).await?;
-        self.take_available(&mut transaction, &decided).await?;
+        self.write_decisions(&mut transaction, reservations, &decided).await?;
         transaction.commit().await.map_err(&failed)?;
         Ok(decided.decisions)
     }
@@ -92,22 +91,30 @@ impl Ledger {
             .collect()
     }
 
-    async fn insert_orders(
+    /// Orders and what is left of their items, in one statement: each round trip is one more moment
+    /// in which the locks are held and nothing happens.
+    async fn write_decisions(
         &self,
         transaction: &mut Transaction<'_, Postgres>,
         reservations: &[Reservation],
         decided: &Decided,
     ) -> Result<(), LedgerError> {
+        if decided.new.is_empty() {
+            return Ok(());
+        }
         let mut columns = OrderColumns::default();
         for position in &decided.new {
             if let Decision::Ordered(order) = &decided.decisions[*position] {
                 columns.push(&reservations[*position], order);
             }
         }
-        if columns.request_ids.is_empty() {
-            return Ok(());
+        let (mut items, mut units, mut reserved_at) = (Vec::new(), Vec::new(), Vec::new());
+        for (item, change) in &decided.changes {
+            items.push(item.as_str());
+            units.push(signed(change.sold));
+            reserved_at.push(change.decided_until.map(timestamp));
         }
-        sqlx::query(include_str!("sql/insert_orders.sql"))
+        let changed = sqlx::query(include_str!("sql/write_decisions.sql"))
             .bind(columns.request_ids)
             .bind(columns.reservation_ids)
             .bind(columns.items)
@@ -117,27 +124,6 @@ impl Ledger {
             .bind(columns.reasons)
             .bind(columns.epochs)
             .bind(columns.reserved_at)
-            .execute(&mut **transaction)
-            .await
-            .map(drop)
-            .map_err(self.failed(DOING))
-    }
-
-    async fn take_available(
-        &self,
-        transaction: &mut Transaction<'_, Postgres>,
-        decided: &Decided,
-    ) -> Result<(), LedgerError> {
-        if decided.changes.is_empty() {
-            return Ok(());
-        }
-        let (mut items, mut units, mut reserved_at) = (Vec::new(), Vec::new(), Vec::new());
-        for (item, change) in &decided.changes {
-            items.push(item.as_str());
-            units.push(signed(change.sold));
-            reserved_at.push(change.decided_until.map(timestamp));
-        }
-        let changed = sqlx::query(include_str!("sql/take_available.sql"))
             .bind(&items)
             .bind(units)
             .bind(reserved_at)

@@ -22,7 +22,7 @@ use crate::domain::Namespace;
 /// How long a message that this process must leave alone is kept before others get it.
 const LEFT_ALONE: Duration = Duration::from_secs(1);
 
-/// A message that came. It must be [finished](Deliveries::finish) once everything that follows
+/// A message that came. It must be [finished](finish) once everything that follows
 /// from it is done; whatever is not comes again.
 pub struct Delivery {
     pub queue: Queue,
@@ -72,19 +72,9 @@ impl Deliveries {
         batch
     }
 
-    /// Acknowledges deliveries after which nothing is left to do. An ack that does not arrive only
-    /// means that the message comes again.
+    /// [Finishes](finish) deliveries, for whoever also takes them.
     pub async fn finish(&self, deliveries: Vec<Delivery>) {
-        let mut deliveries = deliveries.into_iter().peekable();
-        while let Some(Delivery { tag, acker, window, .. }) = deliveries.next() {
-            let mut acks = window.lock().await;
-            let mut newest = acks.finish(tag, acker);
-            let of_this_channel = |next: &Delivery| Arc::ptr_eq(&next.window, &window);
-            while let Some(Delivery { tag, acker, .. }) = deliveries.next_if(of_this_channel) {
-                newest = acks.finish(tag, acker).or(newest);
-            }
-            acknowledge(newest).await;
-        }
+        finish(deliveries).await;
     }
 
     /// Leaves a message to consumers of a later release: it goes back to the queue, after a pause.
@@ -99,6 +89,21 @@ impl Deliveries {
             }
             acknowledge(acks.put_back(tag)).await;
         });
+    }
+}
+
+/// Acknowledges deliveries after which nothing is left to do, in whatever order they come. An ack that
+/// does not arrive only means that the message comes again.
+pub async fn finish(deliveries: Vec<Delivery>) {
+    let mut deliveries = deliveries.into_iter().peekable();
+    while let Some(Delivery { tag, acker, window, .. }) = deliveries.next() {
+        let mut acks = window.lock().await;
+        let mut newest = acks.finish(tag, acker);
+        let of_this_channel = |next: &Delivery| Arc::ptr_eq(&next.window, &window);
+        while let Some(Delivery { tag, acker, .. }) = deliveries.next_if(of_this_channel) {
+            newest = acks.finish(tag, acker).or(newest);
+        }
+        acknowledge(newest).await;
     }
 }
 

@@ -20,7 +20,7 @@ mod topology;
 mod window;
 
 pub use declare::declare;
-pub use deliveries::{Deliveries, Delivery};
+pub use deliveries::{Deliveries, Delivery, finish};
 pub use depth::ready_messages;
 pub use error::QueueError;
 pub use names::{Queue, Route};

@@ -39,6 +39,19 @@ indexes AS (
     JOIN pg_index i ON i.indrelid = tables.oid
     WHERE NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid
                                                     AND k.conrelid = i.indrelid)
+),
+triggers AS (
+    SELECT name, 4 AS part, 0 AS place, t.tgname::text AS tie, '    ' || pg_get_triggerdef(t.oid) AS line
+    FROM tables
+    JOIN pg_trigger t ON t.tgrelid = tables.oid AND NOT t.tgisinternal
+),
+-- They come after the tables.
+functions AS (
+    SELECT 'table_' || p.proname AS name, 5 AS part, line.place::int, '' AS tie,
+           CASE WHEN line.place = 1 THEN 'function ' || p.proname ELSE '    ' || line.text END AS line
+    FROM pg_proc p,
+         regexp_split_to_table(rtrim(p.prosrc, E'\n'), E'\n') WITH ORDINALITY AS line (text, place)
+    WHERE p.pronamespace = 'public'::regnamespace
 )
 SELECT line
 FROM (
@@ -46,5 +59,7 @@ FROM (
     UNION ALL SELECT * FROM columns
     UNION ALL SELECT * FROM constraints
     UNION ALL SELECT * FROM indexes
+    UNION ALL SELECT * FROM triggers
+    UNION ALL SELECT * FROM functions
 ) AS lines
 ORDER BY name COLLATE "C", part, place, tie COLLATE "C"

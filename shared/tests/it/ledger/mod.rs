@@ -9,6 +9,7 @@ mod fence;
 mod items;
 mod letters;
 mod migrate;
+mod schema_law;
 mod store;
 mod warm;
 
