@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use shared::domain::ItemId;
-use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::deployment::Deployment;
@@ -85,26 +84,30 @@ async fn consume(
     Ok(decided.per_second())
 }
 
+/// As many rows as there are elements.
+const INSERT: &str = "INSERT INTO bare
+    (request_id, reservation_id, item_id, buyer_id, quantity, state, reason, epoch, reserved_at)
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::text[],
+        $7::text[], $8::bigint[], $9::timestamptz[])";
+
 async fn insert_bare(deployment: &Deployment, count: u64) -> anyhow::Result<f64> {
     let item: ItemId = "hot-item".parse()?;
     deployment.put(&item, count, Some(1)).await?;
     let table = "CREATE TABLE bare (LIKE orders INCLUDING ALL)";
     sqlx::query(table).execute(&deployment.database).await?;
-    let insert = include_str!("../../../../shared/src/ledger/sql/insert_orders.sql");
-    let insert = insert.replace("INTO orders", "INTO bare");
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
         connections.push(deployment.database.acquire().await?);
     }
     let begun = Instant::now();
     let inserting = connections.into_iter().zip(0..).map(|(mut connection, at): (_, u64)| {
-        let (insert, item) = (insert.clone(), item.to_string());
+        let item = item.to_string();
         tokio::spawn(async move {
             // A statement alone is a transaction of its own.
             for first in (at * ROWS..count).step_by((CONNECTIONS * ROWS) as usize) {
                 let rows = first..(first + ROWS).min(count);
                 let number = (rows.end - rows.start) as usize;
-                sqlx::query(AssertSqlSafe(insert.clone()))
+                sqlx::query(INSERT)
                     .bind(rows.clone().map(|_| Uuid::new_v4()).collect::<Vec<_>>())
                     .bind(rows.clone().map(|_| Uuid::now_v7()).collect::<Vec<_>>())
                     .bind(vec![item.clone(); number])
