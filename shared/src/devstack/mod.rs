@@ -30,6 +30,8 @@ mod rabbitmq;
 mod rabbitmq_applications;
 mod redis;
 mod redis_cluster;
+mod redis_cluster_moving;
+mod redis_cluster_seen;
 mod redis_member;
 mod stack;
 mod termination;

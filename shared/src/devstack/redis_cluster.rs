@@ -1,18 +1,18 @@
 //! A private Redis Cluster: three primaries, each for a third of the keys, and a replica of each.
 
 use std::fs;
-use std::ops::Range;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::home::write_private;
+use super::redis_cluster_seen::all;
 use super::redis_member::{Member, MemberRecipe};
 use super::{Backend, Recipe, StackError};
 
-const PRIMARIES: usize = 3;
-const MEMBERS: usize = 2 * PRIMARIES;
-const SLOTS: usize = 16_384;
+pub(super) const PRIMARIES: usize = 3;
+pub(super) const MEMBERS: usize = 2 * PRIMARIES;
+pub(super) const SLOTS: usize = 16_384;
 
 /// Members that find each other need a second or two, and several times that beside a build.
 const FORMED_BOUND: Duration = Duration::from_secs(60);
@@ -20,19 +20,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Six servers. Dropping it kills them; see [`RedisCluster::stop`] for the polite way.
 pub struct RedisCluster {
-    members: Vec<Member>,
-}
-
-/// A member, as it is seen by one that works.
-#[derive(Debug, Clone)]
-struct Seen {
-    id: String,
-    port: u16,
-    is_primary: bool,
-    /// What a replica follows.
-    leader: Option<String>,
-    is_failing: bool,
-    slots: Vec<Range<usize>>,
+    pub(super) members: Vec<Member>,
 }
 
 impl RedisCluster {
@@ -75,25 +63,6 @@ impl RedisCluster {
             told: "answer",
             reason: format!("{command}: {error}"),
         })
-    }
-
-    /// The number of the member that serves a key.
-    pub fn owner_of(&self, key: &str) -> Result<usize, StackError> {
-        let mut owner = None;
-        self.until("whole enough to say whose a key is", || {
-            owner = self.seen_owner_of(key)?;
-            Ok(owner.is_some())
-        })?;
-        Ok(owner.unwrap_or_default())
-    }
-
-    /// The number of the member that follows another.
-    pub fn replica_of(&self, leader: usize) -> Result<Option<usize>, StackError> {
-        let seen = self.seen()?;
-        let port = self.members[leader].port();
-        let id = seen.iter().find(|one| one.port == port).map(|one| one.id.clone());
-        let follows = |one: &&Seen| !one.is_failing && one.leader.is_some() && one.leader == id;
-        Ok(seen.iter().find(follows).and_then(|one| self.number_of(one)))
     }
 
     /// Kills a member at once, as a crash would.
@@ -154,40 +123,6 @@ impl RedisCluster {
         })
     }
 
-    /// Lets a slot move from one primary to another, and leaves it half-way: what is not there yet
-    /// is asked for at the other.
-    pub fn begin_to_move(&self, key: &str, to: usize) -> Result<(), StackError> {
-        let from = self.owner_of(key)?;
-        let slot = self.ask(from, &format!("CLUSTER KEYSLOT {key}"))?;
-        let (from_id, to_id) = (self.ask(from, "CLUSTER MYID")?, self.ask(to, "CLUSTER MYID")?);
-        self.tell(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}"))?;
-        self.tell(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}"))
-    }
-
-    /// Ends what [`begin_to_move`](Self::begin_to_move) has begun: all keys of the slot move with it.
-    pub fn finish_to_move(&self, key: &str, to: usize) -> Result<(), StackError> {
-        let from = self.owner_of(key)?;
-        let slot = self.ask(from, &format!("CLUSTER KEYSLOT {key}"))?;
-        let to_id = self.ask(to, "CLUSTER MYID")?;
-        let (port, password) = (self.members[to].port(), self.password());
-        loop {
-            let reply = self.ask(from, &format!("CLUSTER GETKEYSINSLOT {slot} 100"))?;
-            // `*n`, then `$length` and the key, each on a line.
-            let keys: Vec<_> = reply.lines().skip(2).step_by(2).collect();
-            if keys.is_empty() {
-                break;
-            }
-            let keys = keys.join(" ");
-            let migrate =
-                format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 AUTH {password} KEYS {keys}");
-            self.tell(from, &migrate)?;
-        }
-        for member in [to, from] {
-            self.tell(member, &format!("CLUSTER SETSLOT {slot} NODE {to_id}"))?;
-        }
-        Ok(())
-    }
-
     /// Asks every member to end, and kills what has not ended within a bound.
     pub fn stop(mut self) -> Result<(), StackError> {
         thread::scope(|scope| {
@@ -225,7 +160,7 @@ impl RedisCluster {
     }
 
     /// A command that is answered with OK.
-    fn tell(&self, number: usize, command: &str) -> Result<(), StackError> {
+    pub(super) fn tell(&self, number: usize, command: &str) -> Result<(), StackError> {
         match self.ask(number, command)?.as_str() {
             "OK" => Ok(()),
             reply => Err(StackError::Disobeyed {
@@ -239,76 +174,8 @@ impl RedisCluster {
         }
     }
 
-    fn password(&self) -> String {
-        let url = self.members[0].url();
-        url.split([':', '@']).nth(2).unwrap_or_default().to_owned()
-    }
-
-    /// Whether all members but one see every slot served.
-    fn is_ok(&self, but: Option<usize>) -> Result<bool, StackError> {
-        all((0..MEMBERS).filter(|number| Some(*number) != but), |number| {
-            Ok(self.ask(number, "CLUSTER INFO")?.starts_with("cluster_state:ok"))
-        })
-    }
-
-    fn all_follow(&self) -> Result<bool, StackError> {
-        let replicas: Vec<_> = self
-            .seen()?
-            .iter()
-            .filter(|one| !one.is_primary)
-            .filter_map(|one| self.number_of(one))
-            .collect();
-        let follows =
-            |number| Ok(self.ask(number, "INFO replication")?.contains("master_link_status:up"));
-        Ok(replicas.len() == MEMBERS - PRIMARIES && all(replicas.into_iter(), follows)?)
-    }
-
-    fn seen_owner_of(&self, key: &str) -> Result<Option<usize>, StackError> {
-        for number in self.running() {
-            let Ok(slot) = self.ask(number, &format!("CLUSTER KEYSLOT {key}")) else { continue };
-            let slot: usize = slot.parse().unwrap_or(SLOTS);
-            let seen = self.seen_by(number)?;
-            let serves = |one: &&Seen| {
-                one.is_primary
-                    && !one.is_failing
-                    && one.slots.iter().any(|range| range.contains(&slot))
-            };
-            return Ok(seen.iter().find(serves).and_then(|one| self.number_of(one)));
-        }
-        Ok(None)
-    }
-
-    /// The members, as the first sees them that answers.
-    fn seen(&self) -> Result<Vec<Seen>, StackError> {
-        let mut last = self.seen_by(0);
-        for number in self.running() {
-            last = self.seen_by(number);
-            if last.is_ok() {
-                break;
-            }
-        }
-        last
-    }
-
-    fn seen_by(&self, number: usize) -> Result<Vec<Seen>, StackError> {
-        let nodes = self.ask(number, "CLUSTER NODES")?;
-        Ok(nodes
-            .lines()
-            .filter_map(read_seen)
-            .filter(|one| self.number_of(one).is_some())
-            .collect())
-    }
-
-    fn running(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..MEMBERS).filter(|number| !self.members[*number].pids().is_empty())
-    }
-
-    fn number_of(&self, seen: &Seen) -> Option<usize> {
-        self.members.iter().position(|member| member.port() == seen.port)
-    }
-
     /// A member that does not answer yet is waited for.
-    fn until(
+    pub(super) fn until(
         &self,
         awaited: &str,
         mut is_so: impl FnMut() -> Result<bool, StackError>,
@@ -327,35 +194,4 @@ impl RedisCluster {
             thread::sleep(POLL);
         }
     }
-}
-
-fn all(
-    mut numbers: impl Iterator<Item = usize>,
-    is_so: impl Fn(usize) -> Result<bool, StackError>,
-) -> Result<bool, StackError> {
-    numbers.try_fold(true, |so_far, number| Ok(so_far && is_so(number)?))
-}
-
-/// A line of `CLUSTER NODES`: id, address, flags, leader, three numbers, link, then slots.
-fn read_seen(line: &str) -> Option<Seen> {
-    let words: Vec<_> = line.split(' ').collect();
-    let [id, address, flags, leader, _, _, _, _, slots @ ..] = words.as_slice() else {
-        return None;
-    };
-    let port = address.split('@').next()?.rsplit(':').next()?.parse().ok()?;
-    let flags: Vec<_> = flags.split(',').collect();
-    let is_one = |flag| flags.contains(&flag);
-    let range = |range: &&str| {
-        let (first, last) = range.split_once('-').unwrap_or((*range, *range));
-        Some(first.parse().ok()?..last.parse::<usize>().ok()? + 1)
-    };
-    Some(Seen {
-        id: (*id).to_owned(),
-        port,
-        is_primary: is_one("master"),
-        leader: (*leader != "-").then(|| (*leader).to_owned()),
-        is_failing: ["fail", "fail?", "handshake", "noaddr"].into_iter().any(is_one),
-        // What is only moving stands in brackets.
-        slots: slots.iter().filter_map(range).collect(),
-    })
 }

@@ -17,6 +17,7 @@ mod layouts;
 mod lock;
 mod lock_lease;
 mod lock_scripts;
+mod lookout;
 mod next_look;
 mod node;
 mod read_holds;
