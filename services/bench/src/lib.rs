@@ -38,6 +38,7 @@ pub mod volley;
 
 use std::time::Instant;
 
+use anyhow::ensure;
 use chrono::{SecondsFormat, Utc};
 
 use crate::plan::Plan;
@@ -72,6 +73,7 @@ pub async fn measure(subject: Subject, plan: &Plan, command: String) -> anyhow::
         Subject::Strategies => strategies::run(plan, &rig).await?,
         Subject::Scale => scale::run(plan, &rig).await?,
     };
+    ensure!(!sections.is_empty(), "{} has no section {:?}", subject.name(), plan.only);
     let machine = rig.machine.clone();
     plan.tell("stopping the backends");
     rig.stop().await?;

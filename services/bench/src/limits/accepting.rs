@@ -37,7 +37,7 @@ pub(super) async fn measure(plan: &Plan, rig: &Rig) -> anyhow::Result<Section> {
          keep-alive connections, next to a bare client that publishes one reservation a message to one \
          quorum queue with 1,000 confirms outstanding; no consumer runs.",
     );
-    let count = plan.size(30_000, 1_000);
+    let count = plan.size(60_000, 1_000);
     for round in 0..plan.rounds {
         plan.tell(format!("accepting, round {} of {}", round + 1, plan.rounds));
         rig.flush_redis().await?;

@@ -32,7 +32,7 @@ pub(super) async fn measure(plan: &Plan, rig: &Rig) -> anyhow::Result<Section> {
          library, asked by the same generator on 64 keep-alive connections; every request has another \
          buyer and key.",
     );
-    let requests = plan.size(60_000, 1_000);
+    let requests = plan.size(200_000, 1_000);
     let empty = Empty::start(plan).await?;
     rig.flush_redis().await?;
     let mut deployment = Deployment::new(plan, rig, 4).await?;

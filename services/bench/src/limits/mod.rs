@@ -24,12 +24,24 @@ use crate::section::Section;
 
 /// Measures every stage, round by round.
 pub async fn run(plan: &Plan, rig: &Rig) -> anyhow::Result<Vec<Section>> {
-    Ok(vec![
-        reserving::measure(plan, rig).await?,
-        memory::measure(plan, rig).await?,
-        http::measure(plan, rig).await?,
-        accepting::measure(plan, rig).await?,
-        consuming::measure(plan, rig).await?,
-        whole::measure(plan, rig).await?,
-    ])
+    let mut sections = Vec::new();
+    if plan.wants("redis") {
+        sections.push(reserving::measure(plan, rig).await?);
+    }
+    if plan.wants("memory") {
+        sections.push(memory::measure(plan, rig).await?);
+    }
+    if plan.wants("http") {
+        sections.push(http::measure(plan, rig).await?);
+    }
+    if plan.wants("accepting") {
+        sections.push(accepting::measure(plan, rig).await?);
+    }
+    if plan.wants("consuming") {
+        sections.push(consuming::measure(plan, rig).await?);
+    }
+    if plan.wants("whole") {
+        sections.push(whole::measure(plan, rig).await?);
+    }
+    Ok(sections)
 }

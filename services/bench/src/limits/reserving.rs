@@ -6,16 +6,17 @@ use shared::domain::ItemId;
 use shared::stock::Bucket;
 
 use super::redis_benchmark::{SingleReserve, single_reserves};
+use crate::cpu::Watch;
 use crate::deployment::Deployment;
 use crate::goal::Goal;
 use crate::plan::Plan;
-use crate::rig::Rig;
+use crate::rig::{Rig, Server};
 use crate::rounds::order;
 use crate::section::Section;
 use crate::stages::taking::{requests, take};
 
-/// Calls of one process that are under way at once: one is answered while the next is written.
-const CALLS: usize = 2;
+/// Calls of one process that are under way at once: some wait at Redis while others are written or read.
+const CALLS: usize = 4;
 
 /// Whoever reserves.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +61,11 @@ pub(super) async fn measure(plan: &Plan, rig: &Rig) -> anyhow::Result<Section> {
         let deployment = Deployment::new(plan, rig, 1).await?;
         for at in order(round, CONTESTANTS.len()) {
             let item: ItemId = format!("item-{at}").parse()?;
+            let watch = Watch::begin(rig.pids(Server::Redis));
             let per_second = run(rig, &deployment, &item, CONTESTANTS[at], count).await?;
             section.record(&CONTESTANTS[at].name(), "requests/s", per_second);
+            let name = format!("Redis's CPU for 1,000: {}", CONTESTANTS[at].name());
+            section.record(&name, "CPU ms", watch.seconds() * 1e3 / (count as f64 / 1e3));
         }
         deployment.end().await?;
     }

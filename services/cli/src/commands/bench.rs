@@ -40,6 +40,9 @@ pub(crate) struct BenchArgs {
     /// A smoke run of some seconds: too small to say anything about speed
     #[arg(long)]
     quick: bool,
+    /// Measure only this section; may be given several times. The JSON report has their names
+    #[arg(long, value_name = "SECTION")]
+    only: Vec<String>,
     /// Exit with status 1 if a goal is missed
     #[arg(long)]
     check: bool,
@@ -79,6 +82,7 @@ async fn measure(subject: Subject, args: BenchArgs) -> anyhow::Result<ExitCode> 
     let plan = Plan {
         rounds: args.rounds.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
         quick: args.quick,
+        only: args.only.clone(),
         dir: dir.clone(),
         program: std::env::current_exe()?,
         tell: |what| eprintln!("{what}"),
