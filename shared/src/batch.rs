@@ -4,9 +4,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 /// Handles one batch of a lane; the replies come in the order of the batch.
@@ -113,8 +115,9 @@ where
     while let Some(batch) = inner.next_batch(&lane) {
         let (items, replies): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.item, waiting.reply)).unzip();
-        // In a task of its own, so that a panic costs this batch and not the lane.
-        let answers = tokio::spawn((inner.handler)(lane.clone(), items)).await;
+        // A panic costs this batch and not the lane: what the handler shares is its own concern, and
+        // survives a panic of any other task as well.
+        let answers = AssertUnwindSafe((inner.handler)(lane.clone(), items)).catch_unwind().await;
         for (reply, answer) in replies.into_iter().zip(answers.into_iter().flatten()) {
             // A caller that stopped waiting does not need its answer.
             let _ = reply.send(answer);

@@ -1,11 +1,11 @@
 //! The ledger's stage: one batch after the other is decided, and what has to follow is handed on.
 //!
 //! One at a time: batches of a hot item would only wait for each other's row lock. What comes
-//! meanwhile is the next batch.
+//! meanwhile, and until the pace of a busy consumer allows the next, is the next batch.
 
 use std::sync::Arc;
 
-use shared::config::limits::{COMMIT_BATCH, PARKED_IN_A_ROW, PUBLISH_BATCH};
+use shared::config::limits::{COMMIT_BATCH, COMMIT_PACE, PARKED_IN_A_ROW, PUBLISH_BATCH};
 use shared::contract::{
     Compensation, DeadLetter, ReservationsPlaced, encode_compensation, encode_reservations,
 };
@@ -15,6 +15,7 @@ use shared::ledger::Ledger;
 use shared::queue::{Delivery, Outgoing, Route};
 use shared::telemetry::metrics;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::decide::{Fate, decide_all};
@@ -54,7 +55,9 @@ impl Committer {
         mut taken: mpsc::Receiver<Taken>,
         committed: mpsc::Sender<Committed>,
     ) -> End {
-        while let Some(batch) = gather(&mut taken).await {
+        let mut next_at = Instant::now();
+        while let Some(batch) = gather(&mut taken, next_at).await {
+            next_at = Instant::now() + COMMIT_PACE;
             let Some(decided) = self.commit(batch).await else { break };
             crash::point("consumer.committed");
             if committed.send(decided).await.is_err() {
@@ -132,14 +135,15 @@ impl Committer {
     }
 }
 
-/// Waits for a message, then takes what else is there, as far as one transaction has room. `None`:
-/// nothing comes any more.
-async fn gather(taken: &mut mpsc::Receiver<Taken>) -> Option<Vec<Taken>> {
+/// Waits for a message, then takes what else comes until the next transaction is due, as far as one has
+/// room. After a pause it is due at once. `None`: nothing comes any more.
+async fn gather(taken: &mut mpsc::Receiver<Taken>, due_at: Instant) -> Option<Vec<Taken>> {
     let first = taken.recv().await?;
     let mut reservations = first.reservations.len();
     let mut batch = vec![first];
     while reservations + PUBLISH_BATCH <= COMMIT_BATCH {
-        let Ok(next) = taken.try_recv() else { break };
+        // What is there is taken even when it is due.
+        let Ok(Some(next)) = timeout_at(due_at, taken.recv()).await else { break };
         reservations += next.reservations.len();
         batch.push(next);
     }

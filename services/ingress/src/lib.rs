@@ -8,6 +8,7 @@
 //! | [`reserving`] | requests of one bucket gather into one script call |
 //! | [`gathering`] | a bucket that is short gets units from the item's others |
 //! | [`publishing`] | reservations of one partition gather into one message |
+//! | [`surviving`] | a client that hangs up changes nothing |
 //! | [`lookup`] | how a purchase stands: Redis, then the ledger |
 //!
 //! Nothing on the purchase path touches the ledger.
@@ -19,6 +20,7 @@ mod lookup;
 mod publishing;
 mod purchase;
 mod reserving;
+mod surviving;
 
 use std::io;
 use std::net::SocketAddr;
@@ -60,7 +62,7 @@ pub(crate) struct Ingress {
     pub(crate) publisher: Publisher,
     pub(crate) purchases: Purchases,
     pub(crate) lookup: Lookup,
-    /// Purchases that are under way, whether or not their client still waits.
+    /// Purchases that are under way and whose clients do not wait any more.
     pub(crate) tasks: TaskTracker,
 }
 

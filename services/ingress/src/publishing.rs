@@ -1,11 +1,12 @@
-//! Reservations of one partition gather into one message.
+//! Reservations of one partition gather into messages that are sent together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join_all;
 use shared::batch::{Batcher, NotHandled};
-use shared::config::limits::{PUBLISH_BATCH, PURCHASES_WAITING};
+use shared::config::limits::{PUBLISH_BATCH, PUBLISH_TURN, PURCHASES_WAITING};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, Reservation, ReservationId, partition};
 use shared::queue::{Outgoing, PublishOutcome, Publisher};
@@ -33,7 +34,7 @@ impl Publishing {
     pub(crate) fn new(publisher: Publisher, partitions: u16) -> Self {
         let inner = publisher.clone();
         let batcher = Batcher::new(
-            PUBLISH_BATCH,
+            PUBLISH_TURN,
             PURCHASES_WAITING,
             move |(environment, partition), reservations| {
                 let publisher = inner.clone();
@@ -98,8 +99,10 @@ async fn publish(
     partition: u16,
     reservations: Vec<Reservation>,
 ) -> Vec<PublishOutcome> {
-    let count = reservations.len();
-    let placed = ReservationsPlaced { environment, reservations };
-    let message = Outgoing::reservations(partition, &placed);
-    vec![publisher.publish(message).await; count]
+    let messages = reservations.chunks(PUBLISH_BATCH).map(|part| async move {
+        let placed = ReservationsPlaced { environment, reservations: part.to_vec() };
+        let outcome = publisher.publish(Outgoing::reservations(partition, &placed)).await;
+        std::iter::repeat_n(outcome, part.len())
+    });
+    join_all(messages).await.into_iter().flatten().collect()
 }

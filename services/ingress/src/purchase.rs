@@ -1,5 +1,4 @@
-//! One purchase: reserve, then publish, then answer. It runs in a task of its own, so that a client
-//! that hangs up changes nothing.
+//! One purchase: reserve, then publish, then answer. It goes on when its client hangs up.
 
 use std::time::SystemTime;
 

@@ -38,6 +38,10 @@ pub const HOLDS_SETTLED_WAIT: Duration = Duration::from_secs(2);
 /// 20 kB) to be one frame.
 pub const PUBLISH_BATCH: usize = 64;
 
+/// Reservations of one partition that are published at once, in as many messages as it takes: a
+/// message that waits for the confirm of the one before it would make a hot item's buyers wait.
+pub const PUBLISH_TURN: usize = 16 * PUBLISH_BATCH;
+
 /// Messages in one window of a publisher: all are confirmed before the next window begins.
 pub const PUBLISH_WINDOW: usize = 64;
 
@@ -63,6 +67,11 @@ pub const COMMITTED_WAITING: usize = 8;
 /// many at once. Redis then has the next call while it answers the last; smaller parts cost it more.
 pub const SETTLE_GROUPS: u16 = 16;
 pub const SETTLE_PART: usize = 128;
+
+/// A busy consumer begins no more than one transaction in so long, unless it is full: a transaction
+/// costs the ledger some hundred times what an order in it does, and nobody waits for it. After a pause
+/// the first one begins at once.
+pub const COMMIT_PACE: Duration = Duration::from_millis(5);
 
 /// Requests in one call of a script that settles or warms; no script may touch more than 500.
 pub const SETTLE_BATCH: usize = 256;

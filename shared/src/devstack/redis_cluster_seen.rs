@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::redis_cluster::{MEMBERS, PRIMARIES, RedisCluster, SLOTS};
 use super::StackError;
+use super::redis_cluster::{MEMBERS, PRIMARIES, RedisCluster, SLOTS};
 
 /// A member, as it is seen by one that works.
 #[derive(Debug, Clone)]

@@ -1,14 +1,15 @@
 //! `POST /v1/items/{item}/orders` and `GET /v1/items/{item}/orders/{request_id}`.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection};
-use axum::extract::{Path, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-
+use futures_util::FutureExt;
 use shared::telemetry::metrics;
 
 use super::answer::{OrderBody, respond};
@@ -17,23 +18,24 @@ use super::problem::{Code, Problem};
 use crate::Ingress;
 use crate::lookup::LookupError;
 use crate::purchase::Purchase;
+use crate::surviving::Surviving;
 
 pub(super) async fn buy(
     State(ingress): State<Arc<Ingress>>,
     path: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    request: Request,
 ) -> Result<Response, Problem> {
-    let answered = answer(ingress, path, headers, body).await;
+    let answered = answer(ingress, path, request).await;
     answered.inspect_err(|problem| metrics::purchase_answered(problem.code()))
 }
 
 async fn answer(
     ingress: Arc<Ingress>,
     path: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    mut request: Request,
 ) -> Result<Response, Problem> {
+    let headers = std::mem::take(request.headers_mut());
+    let body = Bytes::from_request(request, &()).await;
     let purchase = Purchase {
         item: input::item(path)?,
         buyer: input::buyer(&headers)?,
@@ -41,9 +43,10 @@ async fn answer(
         quantity: input::quantity(&headers, body)?,
     };
     let (item, key) = (purchase.item.clone(), purchase.key.clone());
-    // In a task of its own: this future is dropped when the client hangs up.
+    // This future is dropped when the client hangs up.
     let tasks = ingress.tasks.clone();
-    let answer = tasks.spawn(async move { ingress.purchases.buy(purchase).await }).await;
+    let buying = async move { ingress.purchases.buy(purchase).await };
+    let answer = Surviving::new(&tasks, AssertUnwindSafe(buying).catch_unwind()).await;
     let answer = answer.map_err(|_panic| {
         Problem::new(
             Code::InternalError,
