@@ -29,6 +29,10 @@ const REPLACED: Duration = Duration::from_secs(30);
 /// What a call may take whose node is well, whatever the others do.
 const UNDISTURBED: Duration = Duration::from_millis(500);
 
+/// How soon a call finds a primary that the cluster has agreed upon: long before the nodes are asked
+/// without a reason.
+const FOUND: Duration = Duration::from_secs(2);
+
 /// A cluster of the test's own.
 struct Own {
     cluster: RedisCluster,
@@ -100,7 +104,6 @@ fn sale_key(shop: &Shop) -> String {
     format!("private:{{{}#0}}:sale", shop.bucket.item)
 }
 
-/// The same reservation under the name of the shop's own item.
 async fn hold(shop: &Shop, name: &str) -> shared::domain::Reservation {
     shop.hold(&purchase(name, "1", 1)).await
 }
@@ -289,6 +292,15 @@ async fn a_killed_primary_holds_up_nobody_else_and_its_replica_asks_to_be_compar
     block_in_place(|| own.cluster.restart(lost)).expect("restarted");
     block_in_place(|| own.cluster.until_whole()).expect("whole");
     assert!(is_sold(&try_one(victim, "whole").await.expect("an answer")));
+
+    // Once more, and nobody asks until the cluster has settled it: the first who does is told soon.
+    let second = own.keeper_of(victim);
+    block_in_place(|| own.cluster.until_replicated(second)).expect("its replica has it");
+    own.cluster.kill(second).expect("killed");
+    let third = block_in_place(|| own.cluster.until_replaced(second, &sale_key(victim)));
+    assert_eq!(third.expect("replaced"), lost);
+    let told = eventually("it is found", FOUND, async || try_one(victim, "third").await.ok()).await;
+    assert_eq!(told, Reserved::NotReady);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
