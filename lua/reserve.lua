@@ -115,7 +115,9 @@ local look_at = whole(now + first_look_ms)
 local to_look_at = {}
 for _, new in ipairs(new_holds) do
   redis.call('SET', new.key, write_record(new.hold))
-  redis.call('HINCRBY', buyers_key, new.hold.buyer, new.hold.quantity)
+  if limit then
+    redis.call('HINCRBY', buyers_key, new.hold.buyer, new.hold.quantity)
+  end
   to_look_at[#to_look_at + 1] = look_at
   to_look_at[#to_look_at + 1] = new.request_id
 end

@@ -19,8 +19,8 @@ local sale_key, buyers_key, held_key = KEYS[1], KEYS[2], KEYS[3]
 local known_buckets, retention_ms = ARGV[1], ARGV[2]
 local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 3, 6
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms', 'buckets')
-local epoch, closes_at_ms, buckets = sale[1], sale[2], sale[3]
+local sale = redis.call('HMGET', sale_key, 'epoch', 'closes_at_ms', 'limit_per_buyer', 'buckets')
+local epoch, closes_at_ms, is_limited, buckets = sale[1], sale[2], sale[3], sale[4]
 if epoch and buckets ~= known_buckets then
   return { 'moved ' .. epoch .. ' ' .. buckets }
 end
@@ -64,7 +64,7 @@ local keep_until = kept_until(closes_at_ms, now, retention_ms)
 for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
   redis.call('ZREM', held_key, one.request_id)
-  if one.gives_back then
+  if one.gives_back and is_limited then
     if redis.call('HINCRBY', buyers_key, one.hold.buyer, '-' .. one.hold.quantity) <= 0 then
       redis.call('HDEL', buyers_key, one.hold.buyer)
     end

@@ -17,11 +17,11 @@ local sale_key, buyers_key = KEYS[1], KEYS[2]
 local epoch, retention_ms, is_last = ARGV[1], ARGV[2], ARGV[3]
 local FIRST_HOLD, FIRST_ORDER, ORDER_WIDTH = 3, 4, 6
 
-local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'closes_at_ms')
+local sale = redis.call('HMGET', sale_key, 'epoch', 'state', 'closes_at_ms', 'limit_per_buyer')
 if sale[1] ~= epoch or sale[2] == 'open' then
   return 'moved ' .. (sale[1] or '0')
 end
-local now = now_ms()
+local now, is_limited = now_ms(), sale[4]
 
 -- Point of no return: everything above only read, everything below only writes.
 local keep_until = kept_until(sale[3], now, retention_ms)
@@ -32,7 +32,7 @@ for i = FIRST_HOLD, #KEYS do
     buyer = ARGV[at + 3], quantity = ARGV[at + 4], reserved_at_ms = whole(now), tries = '0',
   }
   redis.call('SET', KEYS[i], write_record(hold), 'PXAT', keep_until)
-  if ARGV[at + 5] ~= '0' then
+  if is_limited and ARGV[at + 5] ~= '0' then
     redis.call('HSET', buyers_key, hold.buyer, ARGV[at + 5])
   end
 end

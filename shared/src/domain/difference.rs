@@ -32,6 +32,8 @@ pub struct StockSide {
 pub struct LedgerSide {
     pub available: u64,
     pub confirmed_units: u64,
+    /// True when there is a limit per buyer; only then Redis keeps totals.
+    pub is_limited: bool,
     /// Which of the holds are confirmed under their own reservation ids.
     pub confirmed_holds: HashSet<ReservationId>,
     /// What the compared buyers have confirmed.
@@ -153,6 +155,7 @@ mod tests {
         let ledger = LedgerSide {
             available: 8,
             confirmed_units: 2,
+            is_limited: true,
             totals: HashMap::from([("ann".parse().expect("a buyer"), 2)]),
             confirmed_holds: HashSet::new(),
         };
@@ -218,6 +221,7 @@ mod tests {
         let back = LedgerSide {
             available: 7,
             confirmed_units: 3,
+            is_limited: true,
             confirmed_holds: HashSet::from([hold.reservation_id]),
             totals: HashMap::from([(hold.buyer.clone(), 3)]),
         };

@@ -13,6 +13,7 @@ use crate::domain::{BuyerId, ItemId, LedgerSide, RequestId, ReservationId};
 struct Row {
     total: i64,
     available: i64,
+    is_limited: bool,
     confirmed_holds: Vec<Uuid>,
     buyers: Vec<String>,
     units: Vec<i64>,
@@ -46,6 +47,7 @@ impl Ledger {
         Ok(Some(LedgerSide {
             available: unsigned(row.available)?,
             confirmed_units: unsigned(row.total - row.available)?,
+            is_limited: row.is_limited,
             confirmed_holds,
             totals: totals.collect::<Result<HashMap<_, _>, LedgerError>>()?,
         }))

@@ -7,7 +7,7 @@ bought AS (
     GROUP BY buyer_id
 )
 -- One statement sees one instant.
-SELECT total, available,
+SELECT total, available, limit_per_buyer IS NOT NULL AS is_limited,
        ARRAY(
            SELECT reservation_id FROM orders
            WHERE request_id = ANY ($2) AND reservation_id = ANY ($3) AND state = 'confirmed'
