@@ -28,6 +28,7 @@ local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
 local replies, settled, confirmed_units, by_request = { 'ok' }, {}, 0, {}
+local settled_ids, unseen_since = {}, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
   local request_id, reservation_id = ARGV[at], ARGV[at + 1]
@@ -42,8 +43,12 @@ for i = 1, #holds do
       state = 'confirmed', verdict = '', epoch = ARGV[at + 4], reservation_id = reservation_id,
       buyer = ARGV[at + 2], quantity = ARGV[at + 3], reserved_at_ms = ARGV[at + 5], tries = '0',
     }
-    settled[#settled + 1] =
-      { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold, is_unseen = true }
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold }
+    settled_ids[#settled_ids + 1] = request_id
+    if epoch then
+      unseen_since[#unseen_since + 1] = whole(now)
+      unseen_since[#unseen_since + 1] = request_id
+    end
     -- What is only being built counts what the ledger had; this order may be among it.
     confirmed_units = confirmed_units + (is_open and tonumber(hold.quantity) or 0)
     reply = 'unseen'
@@ -54,7 +59,8 @@ for i = 1, #holds do
   else
     hold.state = 'confirmed'
     confirmed_units = confirmed_units + tonumber(hold.quantity)
-    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold }
+    settled_ids[#settled_ids + 1] = request_id
     reply = 'done'
   end
   by_request[request_id] = hold
@@ -65,10 +71,12 @@ end
 local keep_until = kept_until(closes_at_ms, now, retention_ms)
 for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
-  redis.call('ZREM', held_key, one.request_id)
-  if one.is_unseen and epoch then
-    redis.call('ZADD', unseen_key, whole(now), one.request_id)
-  end
+end
+if #settled_ids > 0 then
+  redis.call('ZREM', held_key, unpack(settled_ids))
+end
+if #unseen_since > 0 then
+  redis.call('ZADD', unseen_key, unpack(unseen_since))
 end
 if confirmed_units > 0 then
   redis.call('HINCRBY', sale_key, 'confirmed_units', confirmed_units)

@@ -7,7 +7,7 @@
 -- ARGV[1] epoch that the caller knows
 -- ARGV[2] buckets that the caller knows
 -- ARGV[3] first_look_ms: after how many milliseconds the reconciler looks at an unfinished hold
--- ARGV[4..] for each request: request id, reservation id, buyer, quantity
+-- ARGV[4..] for each request: reservation id, buyer, quantity
 -- HEAD ok: one REPLY for each request follows
 -- HEAD moved epoch buckets: the caller's layout is old; nothing was looked at
 -- HEAD not_ready: this server may have forgotten sales, and has not been compared with the ledger since
@@ -25,7 +25,7 @@
 
 local sale_key, buyers_key, held_key = KEYS[1], KEYS[2], KEYS[3]
 local known_epoch, known_buckets, first_look_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 4, 4
+local FIRST_HOLD, FIRST_REQUEST, REQUEST_WIDTH = 4, 4, 3
 
 local sale = redis.call('HMGET', sale_key,
   'epoch', 'buckets', 'state', 'available', 'opens_at_ms', 'closes_at_ms', 'limit_per_buyer',
@@ -41,15 +41,29 @@ end
 local count = #KEYS - FIRST_HOLD + 1
 local now = now_ms()
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
-local opens_at_ms, closes_at_ms = tonumber(sale[5] or 0), tonumber(sale[6] or 0)
 local available, limit = tonumber(sale[4] or 0), tonumber(sale[7])
-local is_frozen, is_paused = now < tonumber(sale[9] or 0), sale[10]
+local opens_at_ms, closes_at_ms = tonumber(sale[5] or 0), tonumber(sale[6] or 0)
+local frozen_until_ms, is_paused = tonumber(sale[9] or 0), sale[10]
+
+-- Why nobody takes anything now.
+local refusal
+if state ~= 'open' then
+  refusal = 'not_warm'
+elseif now < opens_at_ms then
+  refusal = 'not_open'
+elseif now >= closes_at_ms then
+  refusal = 'ended'
+elseif is_paused then
+  refusal = 'paused'
+elseif now < frozen_until_ms then
+  refusal = 'frozen'
+end
 
 local totals = {}
-if limit then
+if limit and not refusal then
   local names = {}
   for i = 1, count do
-    names[i] = ARGV[FIRST_REQUEST + (i - 1) * REQUEST_WIDTH + 2]
+    names[i] = ARGV[FIRST_REQUEST + (i - 1) * REQUEST_WIDTH + 1]
   end
   local known = redis.call('HMGET', buyers_key, unpack(names))
   for i = 1, count do
@@ -57,70 +71,66 @@ if limit then
   end
 end
 
-local replies, taken, new_holds, by_request = { 'ok' }, 0, {}, {}
+-- Most requests come too late: for them no table and no text is made.
+local replies, left, now_text, held_now = { 'ok' }, available, nil, nil
+local new_records, by_key, new_totals = {}, {}, {}
 for i = 1, count do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
-  local request_id, reservation_id, buyer, quantity = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local units = tonumber(quantity)
-  local hold = by_request[request_id] or read_record(holds[i])
-  if is_forgotten(hold, epoch) then
+  local hold_key, quantity = KEYS[FIRST_HOLD + i - 1], ARGV[at + 2]
+  local text = by_key[hold_key] or holds[i]
+  local hold = text and read_record(text)
+  if hold and is_forgotten(hold, epoch) then
     hold = nil
   end
 
-  local reply
+  local reply = refusal
   if hold and hold.quantity ~= quantity then
     reply = 'key_reused'
-  elseif hold and hold.state == 'held' and hold.reservation_id == reservation_id then
+  elseif hold and hold.state == 'held' and hold.reservation_id == ARGV[at] then
     reply = table.concat({ 'held', hold.epoch, hold.reserved_at_ms }, ' ')
   elseif hold then
     local verdict = hold.verdict ~= '' and hold.verdict or '-'
     reply = table.concat({ 'repeat', hold.state, verdict, hold.reservation_id,
       hold.epoch, hold.reserved_at_ms }, ' ')
-  elseif state ~= 'open' then
-    reply = 'not_warm'
-  elseif now < opens_at_ms then
-    reply = 'not_open'
-  elseif now >= closes_at_ms then
-    reply = 'ended'
-  elseif is_paused then
-    reply = 'paused'
-  elseif is_frozen then
-    reply = 'frozen'
-  elseif limit and totals[buyer] + units > limit then
-    reply = 'limit_reached'
-  elseif units > available - taken then
-    reply = 'sold_out'
-  else
-    hold = {
-      state = 'held', verdict = '', epoch = epoch, reservation_id = reservation_id, buyer = buyer,
-      quantity = quantity, reserved_at_ms = whole(now), tries = '0',
-    }
-    taken = taken + units
-    if limit then
-      totals[buyer] = totals[buyer] + units
+  elseif not refusal then
+    local buyer, units = ARGV[at + 1], tonumber(quantity)
+    if limit and totals[buyer] + units > limit then
+      reply = 'limit_reached'
+    elseif units > left then
+      reply = 'sold_out'
+    else
+      if not held_now then
+        now_text = whole(now)
+        held_now = table.concat({ 'held', epoch, now_text }, ' ')
+      end
+      left = left - units
+      local n = #new_records
+      if limit then
+        totals[buyer] = totals[buyer] + units
+        new_totals[n + 1], new_totals[n + 2] = buyer, totals[buyer]
+      end
+      text = write_new('held', epoch, ARGV[at], buyer, quantity, now_text)
+      new_records[n + 1], new_records[n + 2] = hold_key, text
+      by_key[hold_key] = text
+      reply = held_now
     end
-    by_request[request_id] = hold
-    new_holds[#new_holds + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
-    reply = table.concat({ 'held', epoch, hold.reserved_at_ms }, ' ')
   end
   replies[i + 1] = reply
 end
 
-if #new_holds == 0 then
+if left == available then
   return replies
+end
+local look_at, to_look_at = whole(now + first_look_ms), {}
+for i = 1, #new_records, 2 do
+  to_look_at[i], to_look_at[i + 1] = look_at, request_id_of(new_records[i])
 end
 
 -- Point of no return: everything above only read, everything below only writes.
-local look_at = whole(now + first_look_ms)
-local to_look_at = {}
-for _, new in ipairs(new_holds) do
-  redis.call('SET', new.key, write_record(new.hold))
-  if limit then
-    redis.call('HINCRBY', buyers_key, new.hold.buyer, new.hold.quantity)
-  end
-  to_look_at[#to_look_at + 1] = look_at
-  to_look_at[#to_look_at + 1] = new.request_id
-end
+redis.call('MSET', unpack(new_records))
 redis.call('ZADD', held_key, unpack(to_look_at))
-redis.call('HINCRBY', sale_key, 'available', -taken)
+if limit then
+  redis.call('HSET', buyers_key, unpack(new_totals))
+end
+redis.call('HINCRBY', sale_key, 'available', left - available)
 return replies

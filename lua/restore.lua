@@ -27,7 +27,7 @@ end
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
-local replies, settled, restored_units, by_request = { 'ok' }, {}, 0, {}
+local replies, settled, settled_ids, restored_units, by_request = { 'ok' }, {}, {}, 0, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
   local request_id, reservation_id, verdict = ARGV[at], ARGV[at + 1], ARGV[at + 5]
@@ -42,7 +42,8 @@ for i = 1, #holds do
       state = 'restored', verdict = verdict, epoch = ARGV[at + 4], reservation_id = reservation_id,
       buyer = ARGV[at + 2], quantity = ARGV[at + 3], reserved_at_ms = whole(now), tries = '0',
     }
-    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold }
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold }
+    settled_ids[#settled_ids + 1] = request_id
     reply = 'unseen'
   elseif hold.reservation_id ~= reservation_id or hold.state == 'confirmed' then
     reply = table.concat({ 'conflict', hold.state, hold.reservation_id }, ' ')
@@ -51,8 +52,8 @@ for i = 1, #holds do
   else
     hold.state, hold.verdict = 'restored', verdict
     restored_units = restored_units + tonumber(hold.quantity)
-    settled[#settled + 1] =
-      { key = KEYS[FIRST_HOLD + i - 1], request_id = request_id, hold = hold, gives_back = true }
+    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold, gives_back = true }
+    settled_ids[#settled_ids + 1] = request_id
     reply = 'done'
   end
   by_request[request_id] = hold
@@ -63,12 +64,14 @@ end
 local keep_until = kept_until(closes_at_ms, now, retention_ms)
 for _, one in ipairs(settled) do
   redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
-  redis.call('ZREM', held_key, one.request_id)
   if one.gives_back and is_limited then
     if redis.call('HINCRBY', buyers_key, one.hold.buyer, '-' .. one.hold.quantity) <= 0 then
       redis.call('HDEL', buyers_key, one.hold.buyer)
     end
   end
+end
+if #settled_ids > 0 then
+  redis.call('ZREM', held_key, unpack(settled_ids))
 end
 if restored_units > 0 then
   redis.call('HINCRBY', sale_key, 'available', restored_units)

@@ -3,6 +3,7 @@
 use super::keys::Bucket;
 use super::layouts::{AtHome, at_home};
 use super::reply::{Words, one_each};
+use super::short_id::ShortId;
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
 use crate::domain::{BucketCount, HoldState, ItemId, Reservation, ReservationId};
@@ -51,7 +52,7 @@ impl Stock {
             call = call
                 .key(self.keys.hold(&bucket, reservation.request_id))
                 .arg(reservation.request_id)
-                .arg(reservation.reservation_id)
+                .arg(ShortId(reservation.reservation_id))
                 .arg(&reservation.buyer)
                 .arg(reservation.quantity)
                 .arg(reservation.epoch)
@@ -78,9 +79,10 @@ fn read(mut words: Words<'_>) -> Result<ConfirmReply, StockError> {
     Ok(match words.word()? {
         "done" => ConfirmReply::Done,
         "already" => ConfirmReply::Already,
-        "conflict" => {
-            ConfirmReply::Conflict { state: words.parse()?, reservation_id: words.parse()? }
-        }
+        "conflict" => ConfirmReply::Conflict {
+            state: words.parse()?,
+            reservation_id: words.reservation_id()?,
+        },
         "unseen" => ConfirmReply::Unseen,
         _ => return Err(words.malformed()),
     })

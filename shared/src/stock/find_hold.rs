@@ -64,7 +64,7 @@ impl Stock {
             "none" => None,
             "found" => {
                 let standing = words.standing()?;
-                let (reservation_id, buyer) = (words.parse()?, words.parse()?);
+                let (reservation_id, buyer) = (words.reservation_id()?, words.parse()?);
                 let quantity = Quantity::new(words.parse()?).map_err(|_| words.malformed())?;
                 Some(FoundHold { reservation_id, buyer, quantity, standing })
             }

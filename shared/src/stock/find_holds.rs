@@ -77,7 +77,7 @@ fn read(mut words: Words<'_>) -> Result<Option<WatchedHold>, StockError> {
         _ => return Err(words.malformed()),
     }
     let standing = words.standing()?;
-    let (reservation_id, buyer) = (words.parse()?, words.parse()?);
+    let (reservation_id, buyer) = (words.reservation_id()?, words.parse()?);
     let quantity = Quantity::new(words.parse()?).map_err(|_| words.malformed())?;
     let (reserved_at, tries) = (UnixMillis(words.parse()?), words.parse()?);
     let hold = FoundHold { reservation_id, buyer, quantity, standing };

@@ -29,6 +29,7 @@ mod retire;
 mod scan_confirmed;
 mod script;
 mod server;
+mod short_id;
 mod slots;
 mod snapshot;
 mod snapshot_item;

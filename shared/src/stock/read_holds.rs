@@ -65,7 +65,7 @@ fn read(reply: &str) -> Result<OpenHold, StockError> {
         "hold" => {}
         _ => return Err(words.malformed()),
     }
-    let (request_id, reservation_id) = (words.parse()?, words.parse()?);
+    let (request_id, reservation_id) = (words.parse()?, words.reservation_id()?);
     let buyer: BuyerId = words.parse()?;
     let quantity = Quantity::new(words.parse()?).map_err(|_| words.malformed())?;
     let reserved_at = UnixMillis(words.parse()?);

@@ -49,7 +49,7 @@ fn read(mut words: Words<'_>) -> Result<Option<Record>, StockError> {
         "none" => None,
         "record" => Some(Record {
             state: words.parse()?,
-            reservation_id: words.parse()?,
+            reservation_id: words.reservation_id()?,
             is_unseen: words.word()? == "1",
         }),
         _ => return Err(words.malformed()),

@@ -4,7 +4,10 @@ use std::str::FromStr;
 
 use super::error::StockError;
 use super::layouts::Layout;
-use crate::domain::{HoldStanding, HoldState, ItemId, Quantity, Reservation, UnixMillis};
+use super::short_id::ShortId;
+use crate::domain::{
+    HoldStanding, HoldState, ItemId, Quantity, Reservation, ReservationId, UnixMillis,
+};
 
 /// The words of one reply.
 pub(super) struct Words<'a> {
@@ -36,6 +39,11 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The next word, read as a reservation id.
+    pub(super) fn reservation_id(&mut self) -> Result<ReservationId, StockError> {
+        self.parse().map(|ShortId(id)| id)
+    }
+
     /// The next two words: a hold's state and verdict, where `-` is no verdict.
     pub(super) fn standing(&mut self) -> Result<HoldStanding, StockError> {
         match (self.parse()?, self.word()?) {
@@ -56,7 +64,7 @@ impl<'a> Words<'a> {
     pub(super) fn reservation(&mut self, item: &ItemId) -> Result<Reservation, StockError> {
         Ok(Reservation {
             request_id: self.parse()?,
-            reservation_id: self.parse()?,
+            reservation_id: self.reservation_id()?,
             item: item.clone(),
             epoch: self.parse()?,
             buyer: self.parse()?,

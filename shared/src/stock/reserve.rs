@@ -3,6 +3,7 @@
 use super::keys::Bucket;
 use super::layouts::Layout;
 use super::reply::{Words, one_each};
+use super::short_id::ShortId;
 use super::{Stock, StockError};
 use crate::domain::{
     BuyerId, HoldStanding, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
@@ -77,8 +78,7 @@ impl Stock {
         for request in requests {
             call = call
                 .key(self.keys.hold(bucket, request.request_id))
-                .arg(request.request_id)
-                .arg(request.reservation_id)
+                .arg(ShortId(request.reservation_id))
                 .arg(&request.buyer)
                 .arg(request.quantity);
         }
@@ -141,7 +141,7 @@ fn read_one(
         }
         "repeat" => {
             let standing = words.standing()?;
-            let (reservation_id, epoch) = (words.parse()?, words.parse()?);
+            let (reservation_id, epoch) = (words.reservation_id()?, words.parse()?);
             let reservation = reservation(reservation_id, epoch, words.parse()?);
             ReserveReply::Repeat { reservation, standing }
         }

@@ -3,6 +3,7 @@
 use super::keys::Bucket;
 use super::layouts::{AtHome, at_home};
 use super::reply::{Words, one_each};
+use super::short_id::ShortId;
 use super::{Stock, StockError};
 use crate::config::limits::RECORD_RETENTION;
 use crate::domain::{
@@ -65,7 +66,7 @@ impl Stock {
             call = call
                 .key(self.keys.hold(&bucket, request.request_id))
                 .arg(request.request_id)
-                .arg(request.reservation_id)
+                .arg(ShortId(request.reservation_id))
                 .arg(&request.buyer)
                 .arg(request.quantity)
                 .arg(request.epoch)
@@ -92,9 +93,10 @@ fn read(mut words: Words<'_>) -> Result<RestoreReply, StockError> {
     Ok(match words.word()? {
         "done" => RestoreReply::Done,
         "already" => RestoreReply::Already,
-        "conflict" => {
-            RestoreReply::Conflict { state: words.parse()?, reservation_id: words.parse()? }
-        }
+        "conflict" => RestoreReply::Conflict {
+            state: words.parse()?,
+            reservation_id: words.reservation_id()?,
+        },
         "unseen" => RestoreReply::Unseen,
         _ => return Err(words.malformed()),
     })

@@ -2,6 +2,7 @@
 
 use super::keys::Bucket;
 use super::reply::Words;
+use super::short_id::ShortId;
 use super::terms::Terms;
 use super::{Stock, StockError};
 use crate::config::limits::{RECORD_RETENTION, SETTLE_BATCH};
@@ -144,7 +145,7 @@ impl Stock {
                 .key(self.keys.hold(bucket, order.request_id))
                 .arg(state)
                 .arg(verdict)
-                .arg(order.reservation_id)
+                .arg(ShortId(order.reservation_id))
                 .arg(&order.buyer)
                 .arg(order.quantity)
                 .arg(order.buyer_total);

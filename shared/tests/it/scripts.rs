@@ -31,6 +31,7 @@ const WRITING: &[&str] = &[
     "HDEL",
     "HINCRBY",
     "HSET",
+    "MSET",
     "PEXPIRE",
     "PEXPIREAT",
     "SET",

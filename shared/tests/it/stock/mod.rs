@@ -7,6 +7,7 @@ mod full;
 mod lock;
 mod look_up;
 mod raw;
+mod records;
 mod reserve;
 mod settle;
 mod store;
