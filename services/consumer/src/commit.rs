@@ -1,11 +1,16 @@
-//! The ledger's stage: one batch after the other is decided, and what has to follow is handed on.
+//! The ledger's stage: batch by batch is decided, and what has to follow is handed on in their order.
 //!
-//! One at a time: batches of a hot item would only wait for each other's row lock. What comes
-//! meanwhile, and until the pace of a busy consumer allows the next, is the next batch.
+//! While one transaction writes, the next one is on its way: batches of a hot item then wait for each
+//! other's row lock in the ledger, and not for what lies between two transactions. What comes until
+//! the pace of a busy consumer allows the next is its batch.
 
 use std::sync::Arc;
 
-use shared::config::limits::{COMMIT_BATCH, COMMIT_PACE, PARKED_IN_A_ROW, PUBLISH_BATCH};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use shared::config::limits::{
+    COMMIT_BATCH, COMMIT_PACE, COMMITS_AT_ONCE, PARKED_IN_A_ROW, PUBLISH_BATCH,
+};
 use shared::contract::{
     Compensation, DeadLetter, ReservationsPlaced, encode_compensation, encode_reservations,
 };
@@ -39,6 +44,13 @@ pub(crate) struct Committed {
     pub(crate) deliveries: Vec<Delivery>,
 }
 
+/// A batch whose fates are known, and what has to follow from its unreadable messages.
+struct DecidedBatch {
+    reservations: Arc<Vec<Reservation>>,
+    fates: Vec<Fate>,
+    committed: Committed,
+}
+
 /// Why no more is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -55,12 +67,26 @@ impl Committer {
         mut taken: mpsc::Receiver<Taken>,
         committed: mpsc::Sender<Committed>,
     ) -> End {
-        let mut next_at = Instant::now();
-        while let Some(batch) = gather(&mut taken, next_at).await {
-            next_at = Instant::now() + COMMIT_PACE;
-            let Some(decided) = self.commit(batch).await else { break };
+        let mut gathering =
+            Gathering { batch: Vec::new(), reservations: 0, due_at: Instant::now() };
+        let mut under_way = FuturesOrdered::new();
+        let mut is_open = true;
+        while is_open || !under_way.is_empty() {
+            let has_room = is_open && under_way.len() < COMMITS_AT_ONCE;
+            let decided = tokio::select! {
+                gathered = gathering.fill(&mut taken), if has_room => {
+                    match gathered {
+                        Some(()) => under_way.push_back(self.decide(gathering.next())),
+                        None => is_open = false,
+                    }
+                    continue;
+                }
+                Some(decided) = under_way.next() => decided,
+            };
+            let Some(decided) = decided else { break };
+            let followed = self.follow_all(decided);
             crash::point("consumer.committed");
-            if committed.send(decided).await.is_err() {
+            if committed.send(followed).await.is_err() {
                 break;
             }
             if self.parked_in_a_row >= PARKED_IN_A_ROW {
@@ -70,20 +96,28 @@ impl Committer {
         End::Stopped
     }
 
-    /// `None`: given up half-way.
-    async fn commit(&mut self, batch: Vec<Taken>) -> Option<Committed> {
-        let (mut committed, mut reservations) = (Committed::default(), Vec::new());
-        for one in batch {
-            reservations.extend(one.reservations);
-            committed.letters.extend(one.letter);
-            committed.deliveries.push(one.delivery);
+    /// `None`: given up half-way. May be dropped: transactions run to their end in tasks of their own.
+    fn decide(&self, batch: Vec<Taken>) -> impl Future<Output = Option<DecidedBatch>> + use<> {
+        let (ledger, give_up) = (self.ledger.clone(), self.give_up.clone());
+        async move {
+            let (mut committed, mut reservations) = (Committed::default(), Vec::new());
+            for one in batch {
+                reservations.extend(one.reservations);
+                committed.letters.extend(one.letter);
+                committed.deliveries.push(one.delivery);
+            }
+            let reservations = Arc::new(reservations);
+            let fates = decide_all(&ledger, &reservations, &give_up).await?;
+            Some(DecidedBatch { reservations, fates, committed })
         }
-        let reservations = Arc::new(reservations);
-        let fates = decide_all(&self.ledger, &reservations, &self.give_up).await?;
+    }
+
+    fn follow_all(&mut self, decided: DecidedBatch) -> Committed {
+        let DecidedBatch { reservations, fates, mut committed } = decided;
         for (reservation, fate) in Arc::unwrap_or_clone(reservations).into_iter().zip(fates) {
             self.follow(reservation, fate, &mut committed);
         }
-        Some(committed)
+        committed
     }
 
     fn follow(&mut self, reservation: Reservation, fate: Fate, committed: &mut Committed) {
@@ -135,17 +169,40 @@ impl Committer {
     }
 }
 
-/// Waits for a message, then takes what else comes until the next transaction is due, as far as one has
-/// room. After a pause it is due at once. `None`: nothing comes any more.
-async fn gather(taken: &mut mpsc::Receiver<Taken>, due_at: Instant) -> Option<Vec<Taken>> {
-    let first = taken.recv().await?;
-    let mut reservations = first.reservations.len();
-    let mut batch = vec![first];
-    while reservations + PUBLISH_BATCH <= COMMIT_BATCH {
-        // What is there is taken even when it is due.
-        let Ok(Some(next)) = timeout_at(due_at, taken.recv()).await else { break };
-        reservations += next.reservations.len();
-        batch.push(next);
+/// What the next transaction will decide. It stays when whoever fills it does something else meanwhile.
+struct Gathering {
+    batch: Vec<Taken>,
+    /// In the whole batch.
+    reservations: usize,
+    /// When the next transaction may begin; after a pause it may at once.
+    due_at: Instant,
+}
+
+impl Gathering {
+    /// Waits for a message, then takes what else comes until the transaction is due, as far as it has
+    /// room. `None`: nothing comes any more.
+    async fn fill(&mut self, taken: &mut mpsc::Receiver<Taken>) -> Option<()> {
+        if self.batch.is_empty() {
+            let first = taken.recv().await?;
+            self.add(first);
+        }
+        while self.reservations + PUBLISH_BATCH <= COMMIT_BATCH {
+            // What is there is taken even when it is due.
+            let Ok(Some(next)) = timeout_at(self.due_at, taken.recv()).await else { break };
+            self.add(next);
+        }
+        Some(())
     }
-    Some(batch)
+
+    fn add(&mut self, one: Taken) {
+        self.reservations += one.reservations.len();
+        self.batch.push(one);
+    }
+
+    /// The batch, whose transaction begins now.
+    fn next(&mut self) -> Vec<Taken> {
+        self.due_at = Instant::now() + COMMIT_PACE;
+        self.reservations = 0;
+        std::mem::take(&mut self.batch)
+    }
 }

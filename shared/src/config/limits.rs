@@ -59,6 +59,10 @@ pub const TAKEN_WAITING: usize = 256;
 /// by then, and the row locks are held for some milliseconds.
 pub const COMMIT_BATCH: usize = 500;
 
+/// Transactions of a consumer that are under way: while one holds its rows, the next is sent as far as
+/// the lock. More would only wait behind it.
+pub const COMMITS_AT_ONCE: usize = 2;
+
 /// Transactions of a consumer that wait for Redis to hear of them, and are settled together. When Redis
 /// is away, so many are acknowledged after each [`SETTLE_DEADLINE`].
 pub const COMMITTED_WAITING: usize = 8;
@@ -101,6 +105,10 @@ pub const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a caller waits for a free connection to the ledger.
 pub const LEDGER_ACQUIRE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long after its last use a connection to the ledger is used again without a ping. A ledger that
+/// restarts within that moment costs the next call an error, as it costs those under way.
+pub const LEDGER_TRUSTED: Duration = Duration::from_secs(1);
 
 /// AMQP heartbeat; a silent broker is given up after twice as long.
 pub const AMQP_HEARTBEAT_SECONDS: u16 = 4;

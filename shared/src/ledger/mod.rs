@@ -72,11 +72,13 @@ pub use see_store::SeeOutcome;
 
 use std::sync::Arc;
 
-use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
 
 use crate::config;
-use crate::config::limits::{LEDGER_ACQUIRE_DEADLINE, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
+use crate::config::limits::{
+    LEDGER_ACQUIRE_DEADLINE, LEDGER_TRUSTED, LOCK_TIMEOUT, STATEMENT_TIMEOUT,
+};
 
 /// A handle on the ledger; cheap to clone. It connects when it is first used.
 #[derive(Clone)]
@@ -99,6 +101,14 @@ impl Ledger {
         let pool = PgPoolOptions::new()
             .max_connections(u32::from(config.connections))
             .acquire_timeout(LEDGER_ACQUIRE_DEADLINE)
+            // One that was used a moment ago is not asked again whether it is alive.
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    let is_fresh = meta.idle_for < LEDGER_TRUSTED;
+                    Ok(is_fresh || connection.ping().await.is_ok())
+                })
+            })
             .connect_lazy_with(options);
         Ok(Self { pool, address: config.url.address().into() })
     }
