@@ -52,6 +52,8 @@ pub struct Fired {
     pub begun: Instant,
     /// From the first request to the last answer.
     pub took: Duration,
+    /// From the first request to the last answer of 202.
+    pub accepted_for: Duration,
     /// How many answers of each status there were.
     pub statuses: BTreeMap<u16, u64>,
     /// A body of each status, for people.
@@ -88,16 +90,21 @@ impl Fired {
 impl Volley {
     /// Fires everything and waits for every answer.
     pub async fn fire(self) -> anyhow::Result<Fired> {
+        self.fire_for(LONGEST).await
+    }
+
+    /// Fires for at most so long, and waits for every answer to what was fired.
+    pub async fn fire_for(self, limit: Duration) -> anyhow::Result<Fired> {
         spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let firing = tokio::time::timeout(LONGEST, self.fire_here());
+            let firing = tokio::time::timeout(LONGEST, self.fire_here(limit));
             let fired = LocalSet::new().block_on(&runtime, firing);
             fired.with_context(|| format!("not every request was answered within {LONGEST:?}"))?
         })
         .await?
     }
 
-    async fn fire_here(self) -> anyhow::Result<Fired> {
+    async fn fire_here(self, limit: Duration) -> anyhow::Result<Fired> {
         let mut connections = Vec::with_capacity(self.connections);
         for _ in 0..self.connections {
             connections.push(Connection::open(self.address).await?);
@@ -106,9 +113,10 @@ impl Volley {
         let volley = Arc::new(self);
         let next = Arc::new(AtomicU64::new(0));
         let begun = Instant::now();
+        let window = Window { begun, closes: begun + limit };
         let firing = connections.into_iter().map(|connection| {
             let (volley, next) = (Arc::clone(&volley), Arc::clone(&next));
-            tokio::task::spawn_local(one_by_one(connection, volley, template.clone(), next, begun))
+            tokio::task::spawn_local(one_by_one(connection, volley, template.clone(), next, window))
         });
         let firing: Vec<_> = firing.collect();
         let mut all = Fired { begun, ..Fired::none() };
@@ -120,18 +128,26 @@ impl Volley {
     }
 }
 
+/// When requests go out.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    begun: Instant,
+    closes: Instant,
+}
+
 /// One connection takes the next request whenever it is free.
 async fn one_by_one(
     mut connection: Connection,
     volley: Arc<Volley>,
     mut template: Template,
     next: Arc<AtomicU64>,
-    begun: Instant,
+    window: Window,
 ) -> anyhow::Result<Fired> {
-    let mut fired = Fired::none();
+    let Window { begun, closes } = window;
+    let mut fired = Fired { begun, ..Fired::none() };
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= volley.requests {
+        if number >= volley.requests || Instant::now() >= closes {
             return Ok(fired);
         }
         let sent = match volley.pace {
@@ -161,6 +177,7 @@ impl Fired {
         Self {
             begun: Instant::now(),
             took: Duration::ZERO,
+            accepted_for: Duration::ZERO,
             statuses: BTreeMap::new(),
             samples: BTreeMap::new(),
             accepted: empty(),
@@ -174,6 +191,9 @@ impl Fired {
             let sample = String::from_utf8_lossy(answer.body).into_owned();
             self.samples.insert(answer.status, sample);
         }
+        if answer.status == 202 {
+            self.accepted_for = self.begun.elapsed();
+        }
         let times = if answer.status == 202 { &mut self.accepted } else { &mut self.refused };
         times.saturating_record(took.as_micros() as u64);
     }
@@ -183,6 +203,7 @@ impl Fired {
             *self.statuses.entry(status).or_default() += count;
         }
         self.samples.extend(other.samples);
+        self.accepted_for = self.accepted_for.max(other.accepted_for);
         self.accepted.add(other.accepted)?;
         self.refused.add(other.refused)?;
         Ok(())
