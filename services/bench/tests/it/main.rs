@@ -1,3 +1,5 @@
-//! A report, as its readers get it.
+//! A report, as its readers get it; and the rivals, who must sell what is there for their speed to
+//! mean something.
 
 mod page;
+mod rivals;
