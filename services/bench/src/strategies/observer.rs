@@ -10,6 +10,9 @@ use tokio::task::JoinHandle;
 
 const EVERY: Duration = Duration::from_millis(10);
 
+/// Of them, the median is told.
+const COMMITS: usize = 101;
+
 /// Looks until it is asked what it saw.
 pub(super) struct Observer {
     stop: oneshot::Sender<()>,
@@ -86,6 +89,22 @@ async fn look(
     seen.transactions = transactions(&mut connection).await?.saturating_sub(before);
     connection.close().await?;
     Ok(seen)
+}
+
+/// How long a transaction takes that only writes a few bytes: no design commits an order faster.
+pub(super) async fn one_commit(url: &str) -> Result<Duration, sqlx::Error> {
+    let mut connection = PgConnection::connect(url).await?;
+    let mut taken = Vec::with_capacity(COMMITS);
+    for _ in 0..COMMITS {
+        let begun = Instant::now();
+        sqlx::query("SELECT pg_logical_emit_message(true, 'bench', 'one commit')")
+            .execute(&mut connection)
+            .await?;
+        taken.push(begun.elapsed());
+    }
+    connection.close().await?;
+    taken.sort();
+    Ok(taken[COMMITS / 2])
 }
 
 /// The number of the next transaction that writes; reading it is none.
