@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use load::client::Client;
 use redis::aio::MultiplexedConnection;
 use shared::config::Config;
+use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::devstack::{Companion, World};
 use shared::domain::{EnvironmentId, ItemId, Sale, UnixMillis, Window};
 use shared::ledger::Ledger;
@@ -25,6 +26,9 @@ use crate::rig::Rig;
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) const POLL: Duration = Duration::from_millis(5);
+
+/// Buckets that [`Deployment::sell_from`] can give an item.
+pub const MOST_BUCKETS: u16 = BUCKETS_PER_ITEM;
 
 /// Dropping it kills its services.
 pub struct Deployment {
@@ -102,6 +106,18 @@ impl Deployment {
         units: u64,
         limit: Option<u64>,
     ) -> anyhow::Result<Layout> {
+        self.sell_from(item, units, limit, 1).await
+    }
+
+    /// The same, from so many buckets.
+    pub async fn sell_from(
+        &self,
+        item: &ItemId,
+        units: u64,
+        limit: Option<u64>,
+        buckets: u16,
+    ) -> anyhow::Result<Layout> {
+        ensure!(buckets <= MOST_BUCKETS, "an item has at most {MOST_BUCKETS} buckets");
         self.put(item, units, limit).await?;
         reconciler::warm(&self.ledger, &self.stock, item).await?;
         let found = self.stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await?;
@@ -141,12 +157,9 @@ impl Deployment {
         Ok(pid)
     }
 
-    /// Stops every service of this name in good order.
-    pub async fn stop(&mut self, service: &'static str) -> anyhow::Result<()> {
-        let (stopping, staying) =
-            std::mem::take(&mut self.services).into_iter().partition(|one| one.name == service);
-        self.services = staying;
-        finish(stopping).await
+    /// Stops every service in good order.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        finish(std::mem::take(&mut self.services)).await
     }
 
     /// Stops every service in good order, and leaves the backends as they were: queues and tables

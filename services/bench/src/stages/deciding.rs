@@ -46,21 +46,23 @@ pub async fn decide(
         }
         wait(until, "the first commit").await?;
     };
-    until_settled(deployment, items, earlier + orders, until).await?;
+    until_settled(deployment, items, earlier + orders, 0).await?;
     Ok(Decided { took: began.elapsed(), orders: orders.saturating_sub(first) })
 }
 
-/// Waits until the ledger has confirmed so many units in all and Redis holds none of these items.
+/// Waits until the ledger has confirmed so many units in all, and Redis has no more holds of these
+/// items than `left`.
 pub async fn until_settled(
     deployment: &Deployment,
     items: &[(ItemId, Layout)],
     units: u64,
-    until: Instant,
+    left: u64,
 ) -> anyhow::Result<()> {
+    let until = Instant::now() + LONGEST;
     while confirmed(deployment).await? < units {
         wait(until, "all orders").await?;
     }
-    while held(deployment, items).await? > 0 {
+    while held(deployment, items).await? > left {
         wait(until, "all holds").await?;
     }
     Ok(())
@@ -74,7 +76,7 @@ pub async fn confirmed(deployment: &Deployment) -> anyhow::Result<u64> {
 }
 
 /// Holds of all buckets, in one round trip however many there are.
-async fn held(deployment: &Deployment, items: &[(ItemId, Layout)]) -> anyhow::Result<u64> {
+pub async fn held(deployment: &Deployment, items: &[(ItemId, Layout)]) -> anyhow::Result<u64> {
     let mut pipe = redis::pipe();
     for bucket in items.iter().flat_map(|(item, layout)| Bucket::all(item, layout.buckets)) {
         pipe.cmd("ZCARD").arg(deployment.key(&bucket, "held"));

@@ -7,7 +7,6 @@ use anyhow::{Context, bail};
 use shared::config::Config;
 use shared::devstack::World;
 use shared::domain::{Books, ItemId};
-use shared::stock::Bucket;
 
 use super::rival::{Backends, Design, Rival, SaleBooks};
 use super::server::Server;
@@ -172,16 +171,9 @@ async fn books_of(deployment: &Deployment, item: &ItemId) -> anyhow::Result<Book
         most_by_one_buyer: 0,
         limit_per_buyer: None,
     };
-    let mut number = 0;
-    while let Some(bucket) =
-        deployment.stock.snapshot(&Bucket { item: item.clone(), number }).await?
-    {
-        books.redis_available = Some(books.redis_available.unwrap_or(0) + bucket.available);
-        books.held += bucket.held;
-        number += 1;
-        if number >= bucket.buckets {
-            break;
-        }
+    if let Some(redis) = deployment.stock.snapshot_item(item).await? {
+        books.redis_available = Some(redis.available + redis.moving);
+        books.held = redis.held;
     }
     Ok(books)
 }

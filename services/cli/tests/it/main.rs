@@ -1,5 +1,6 @@
 //! The binary, as its users run it.
 
+mod bench;
 mod cluster;
 mod command;
 mod config;
