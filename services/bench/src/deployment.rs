@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use load::client::Client;
 use redis::aio::MultiplexedConnection;
 use shared::config::Config;
-use shared::config::limits::BUCKETS_PER_ITEM;
 use shared::devstack::{Companion, World};
-use shared::domain::{EnvironmentId, ItemId, Sale, UnixMillis, Window};
+use shared::domain::{BucketCount, EnvironmentId, ItemId, Sale, UnixMillis, Window};
 use shared::ledger::Ledger;
 use shared::stock::{Bucket, Layout, Stock};
 use sqlx::PgPool;
@@ -26,9 +25,6 @@ use crate::rig::Rig;
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) const POLL: Duration = Duration::from_millis(5);
-
-/// Buckets that [`Deployment::sell_from`] can give an item.
-pub const MOST_BUCKETS: u16 = BUCKETS_PER_ITEM;
 
 /// Dropping it kills its services.
 pub struct Deployment {
@@ -106,7 +102,7 @@ impl Deployment {
         units: u64,
         limit: Option<u64>,
     ) -> anyhow::Result<Layout> {
-        self.sell_from(item, units, limit, 1).await
+        self.sell_from(item, units, limit, BucketCount::ONE).await
     }
 
     /// The same, from so many buckets.
@@ -115,10 +111,9 @@ impl Deployment {
         item: &ItemId,
         units: u64,
         limit: Option<u64>,
-        buckets: u16,
+        buckets: BucketCount,
     ) -> anyhow::Result<Layout> {
-        ensure!(buckets <= MOST_BUCKETS, "an item has at most {MOST_BUCKETS} buckets");
-        self.put(item, units, limit).await?;
+        self.put_in(item, units, limit, buckets).await?;
         reconciler::warm(&self.ledger, &self.stock, item).await?;
         let found = self.stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await?;
         let snapshot = found.with_context(|| format!("{item} has been warmed up and is gone"))?;
@@ -127,11 +122,23 @@ impl Deployment {
 
     /// Puts an item into the ledger only.
     pub async fn put(&self, item: &ItemId, units: u64, limit: Option<u64>) -> anyhow::Result<()> {
+        self.put_in(item, units, limit, BucketCount::ONE).await
+    }
+
+    async fn put_in(
+        &self,
+        item: &ItemId,
+        units: u64,
+        limit: Option<u64>,
+        buckets: BucketCount,
+    ) -> anyhow::Result<()> {
         let now = UnixMillis::from(SystemTime::now());
         // Opened a minute ago, so that a small difference between clocks does not matter.
         let opened = UnixMillis(now.0.saturating_sub(60_000));
         let window = Window::new(opened, now.plus(Duration::from_secs(24 * 60 * 60)))?;
-        self.ledger.put_item(&Sale::new(item.clone(), units, limit, window)?, None).await?;
+        self.ledger
+            .put_item(&Sale::new(item.clone(), units, limit, window)?, Some(buckets))
+            .await?;
         Ok(())
     }
 

@@ -187,10 +187,8 @@ impl Fired {
 
     fn note(&mut self, answer: &Answer<'_>, took: Duration) {
         *self.statuses.entry(answer.status).or_default() += 1;
-        if !self.samples.contains_key(&answer.status) {
-            let sample = String::from_utf8_lossy(answer.body).into_owned();
-            self.samples.insert(answer.status, sample);
-        }
+        let sample = || String::from_utf8_lossy(answer.body).into_owned();
+        self.samples.entry(answer.status).or_insert_with(sample);
         if answer.status == 202 {
             self.accepted_for = self.begun.elapsed();
         }

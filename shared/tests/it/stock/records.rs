@@ -90,7 +90,7 @@ async fn a_forgotten_hold_that_is_asked_for_twice_at_once_takes_once() {
     let request = purchase("ann", "1", 2);
     shop.hold(&request).await;
     shop.forget_sale();
-    let shop = Shop { layout: super::Layout { epoch: 2, buckets: 1 }, ..shop };
+    let shop = Shop { layout: super::Layout { epoch: 2, ..shop.layout }, ..shop };
     shop.open(&plan(2, 9, None)).await;
     let replies = shop.reserve(&[again(&request), again(&request)]).await;
     assert!(is_held(&replies[0]), "{replies:?}");
@@ -126,7 +126,7 @@ async fn weighed(plan: BucketPlan) -> (usize, usize) {
     }
     let held = used_memory(&shop) - empty;
     for batch in holds.chunks(SETTLE_BATCH) {
-        shop.stock.confirm(&shop.bucket, batch).await.expect("an answer");
+        shop.stock.confirm(&shop.bucket.item, batch).await.expect("an answer");
     }
     let settled = used_memory(&shop) - empty;
     (held / BUYERS, settled / BUYERS)
