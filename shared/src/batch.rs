@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 type Handler<K, T, R> =
     dyn Fn(K, Vec<T>) -> Pin<Box<dyn Future<Output = Vec<R>> + Send>> + Send + Sync;
 
-/// Gathers what belongs to the same lane. Lanes run side by side; within one lane there is one
-/// call at a time. A lane exists only while it has work.
+/// Gathers what belongs to the same lane. Lanes run side by side; within one lane there is one call at
+/// a time, and a second one while half a batch waits: whoever is asked then never waits for us. A lane
+/// exists only while it has work.
 pub struct Batcher<K, T, R> {
     inner: Arc<Inner<K, T, R>>,
 }
@@ -41,8 +42,17 @@ struct Inner<K, T, R> {
 
 struct Lanes<K, T, R> {
     waiting: usize,
-    queues: HashMap<K, VecDeque<Waiting<T, R>>>,
+    queues: HashMap<K, Lane<T, R>>,
 }
+
+struct Lane<T, R> {
+    waiting: VecDeque<Waiting<T, R>>,
+    /// Tasks that make calls.
+    runners: u8,
+}
+
+/// Calls of one lane that are on their way side by side.
+const MOST_RUNNERS: u8 = 2;
 
 struct Waiting<T, R> {
     item: T,
@@ -86,7 +96,7 @@ where
         answer.await.map_err(|_| NotHandled::Abandoned)
     }
 
-    /// Puts an item into its lane; true when the lane is new and somebody has to run it.
+    /// Puts an item into its lane; true when somebody more has to run it.
     fn enqueue(&self, lane: &K, waiting: Waiting<T, R>) -> Result<bool, NotHandled> {
         let mut lanes = self.inner.lanes();
         if lanes.waiting >= self.inner.max_waiting {
@@ -94,12 +104,16 @@ where
         }
         lanes.waiting += 1;
         match lanes.queues.get_mut(lane) {
-            Some(queue) => {
-                queue.push_back(waiting);
-                Ok(false)
+            Some(lane) => {
+                lane.waiting.push_back(waiting);
+                let is_behind = 2 * lane.waiting.len() >= self.inner.max_batch;
+                let is_needed = is_behind && lane.runners < MOST_RUNNERS;
+                lane.runners += u8::from(is_needed);
+                Ok(is_needed)
             }
             None => {
-                lanes.queues.insert(lane.clone(), VecDeque::from([waiting]));
+                let first = Lane { waiting: VecDeque::from([waiting]), runners: 1 };
+                lanes.queues.insert(lane.clone(), first);
                 Ok(true)
             }
         }
@@ -126,15 +140,19 @@ where
 }
 
 impl<K: Eq + Hash, T, R> Inner<K, T, R> {
-    /// The lane's next batch; `None` removes the empty lane.
+    /// The lane's next batch; `None` ends its caller, and the last one removes the lane.
     fn next_batch(&self, lane: &K) -> Option<Vec<Waiting<T, R>>> {
         let mut lanes = self.lanes();
         let queue = lanes.queues.get_mut(lane)?;
-        if queue.is_empty() {
-            lanes.queues.remove(lane);
+        if queue.waiting.is_empty() {
+            queue.runners -= 1;
+            if queue.runners == 0 {
+                lanes.queues.remove(lane);
+            }
             return None;
         }
-        let batch: Vec<_> = queue.drain(..queue.len().min(self.max_batch)).collect();
+        let most = queue.waiting.len().min(self.max_batch);
+        let batch: Vec<_> = queue.waiting.drain(..most).collect();
         lanes.waiting -= batch.len();
         Some(batch)
     }
@@ -178,7 +196,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_during_a_call_is_the_next_batch() {
-        let (batcher, gate, seen) = gated(3, 100);
+        let (batcher, gate, seen) = gated(12, 100);
         let mut answers = Vec::new();
         for item in 0..6 {
             let batcher = batcher.clone();
@@ -188,17 +206,43 @@ mod tests {
             }
         }
         until(|| batcher.inner.lanes().waiting == 5).await;
-        gate.add_permits(3);
+        gate.add_permits(2);
         for (item, answer) in (0..).zip(answers) {
             assert_eq!(answer.await.expect("no panic"), Ok(item * 10));
         }
-        assert_eq!(*seen.lock().expect("no panic"), [vec![0], vec![1, 2, 3], vec![4, 5]]);
+        assert_eq!(*seen.lock().expect("no panic"), [vec![0], vec![1, 2, 3, 4, 5]]);
+        until(|| batcher.inner.lanes().queues.is_empty()).await;
+    }
+
+    #[tokio::test]
+    async fn a_second_call_begins_when_half_a_batch_waits_and_no_third() {
+        let (batcher, gate, seen) = gated(4, 100);
+        let submit = |item| {
+            let batcher = batcher.clone();
+            tokio::spawn(async move { batcher.submit(0, item).await })
+        };
+        let mut answers = vec![submit(0)];
+        until(|| seen.lock().expect("no panic").len() == 1).await;
+        answers.push(submit(1));
+        until(|| batcher.inner.lanes().waiting == 1).await;
+        answers.push(submit(2));
+        until(|| seen.lock().expect("no panic").len() == 2).await;
+        for (waiting, item) in (1..).zip(3..9) {
+            answers.push(submit(item));
+            until(|| batcher.inner.lanes().waiting == waiting).await;
+        }
+        gate.add_permits(4);
+        for (item, answer) in (0..).zip(answers) {
+            assert_eq!(answer.await.expect("no panic"), Ok(item * 10));
+        }
+        let seen = seen.lock().expect("no panic").clone();
+        assert_eq!(seen, [vec![0], vec![1, 2], vec![3, 4, 5, 6], vec![7, 8]]);
         until(|| batcher.inner.lanes().queues.is_empty()).await;
     }
 
     #[tokio::test]
     async fn what_is_too_much_is_refused_before_it_begins() {
-        let (batcher, gate, seen) = gated(1, 1);
+        let (batcher, gate, seen) = gated(4, 1);
         let first = tokio::spawn({
             let batcher = batcher.clone();
             async move { batcher.submit(0, 1).await }

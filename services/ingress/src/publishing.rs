@@ -99,10 +99,14 @@ async fn publish(
     partition: u16,
     reservations: Vec<Reservation>,
 ) -> Vec<PublishOutcome> {
-    let messages = reservations.chunks(PUBLISH_BATCH).map(|part| async move {
+    let message = |part: &[Reservation]| {
         let placed = ReservationsPlaced { environment, reservations: part.to_vec() };
-        let outcome = publisher.publish(Outgoing::reservations(partition, &placed)).await;
-        std::iter::repeat_n(outcome, part.len())
+        (Outgoing::reservations(partition, &placed), part.len())
+    };
+    // All are written before the first is handed over, so that one window takes them.
+    let messages: Vec<_> = reservations.chunks(PUBLISH_BATCH).map(message).collect();
+    let published = messages.into_iter().map(|(message, count)| async move {
+        std::iter::repeat_n(publisher.publish(message).await, count)
     });
-    join_all(messages).await.into_iter().flatten().collect()
+    join_all(published).await.into_iter().flatten().collect()
 }

@@ -22,9 +22,11 @@ impl Ledger {
         }
         let failed = self.failed(DOING);
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
-        let standings = self.lock_items(&mut transaction, reservations).await?;
+        // Before the locks, which others wait for. An order that somebody else writes in between makes
+        // the batch fail on its primary key, and the next attempt reads it.
         let requests: Vec<_> = reservations.iter().map(|r| r.request_id).collect();
         let known = self.orders_of(&mut *transaction, &requests).await?;
+        let standings = self.lock_items(&mut transaction, reservations).await?;
         let bought = self.bought(&mut *transaction, reservations, &standings).await?;
         let decided = decide(reservations, known, standings, bought);
         self.write_decisions(&mut transaction, reservations, &decided).await?;

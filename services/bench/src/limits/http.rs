@@ -19,7 +19,7 @@ use crate::section::Section;
 use crate::stages::meter::Meter;
 use crate::volley::{Fired, Pace, Volley};
 
-const CONNECTIONS: usize = 64;
+const CONNECTIONS: usize = 256;
 const EMPTY: &str = "empty handler";
 const SOLD_OUT: &str = "ingress, sold out: refusals";
 
@@ -29,7 +29,7 @@ pub(super) async fn measure(plan: &Plan, rig: &Rig) -> anyhow::Result<Section> {
         "HTTP",
         "Answers per second of ingress to purchases of an item that is sold out, next to a handler \
          that only reads the body and answers 200, both as processes of their own on the same HTTP \
-         library, asked by the same generator on 64 keep-alive connections; every request has another \
+         library, asked by the same generator on 256 keep-alive connections; every request has another \
          buyer and key.",
     );
     let requests = plan.size(200_000, 1_000);

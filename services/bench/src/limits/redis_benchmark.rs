@@ -53,12 +53,8 @@ pub(super) async fn single_reserves(
     let Layout { epoch, buckets } = layout;
     let first_look = deployment.config.redis.first_look_ms;
     command.args([epoch.to_string(), buckets.to_string(), first_look.to_string()]);
-    command.args([
-        "00000000-0000-4000-8000-__rand_int__",
-        "00000000-0000-7000-8000-__rand_int__",
-        "b__rand_int__",
-        "1",
-    ]);
+    // A reservation id has 22 characters here.
+    command.args(["AAAAAAAAAA__rand_int__", "b__rand_int__", "1"]);
     let output = Command::from(command).kill_on_drop(true).output();
     let output = timeout(LONGEST, output).await.context("redis-benchmark does not end")??;
     let text = String::from_utf8_lossy(&output.stdout);
