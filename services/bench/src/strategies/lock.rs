@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::purchase::Trouble;
 
 #[derive(Clone)]
-pub(super) struct Locks(Arc<Inner>);
+pub struct Locks(Arc<Inner>);
 
 struct Inner {
     connection: MultiplexedConnection,
@@ -37,7 +37,7 @@ struct Inner {
 struct Waiting(Mutex<HashMap<String, Arc<Notify>>>);
 
 /// A lock that the caller has.
-pub(super) struct Held {
+pub struct Held {
     locks: Locks,
     item: String,
     token: String,
@@ -71,7 +71,8 @@ impl Locks {
         })))
     }
 
-    pub(super) async fn lock(&self, item: &str) -> Result<Held, Trouble> {
+    /// Waits for the lock of an item, but not for ever.
+    pub async fn lock(&self, item: &str) -> Result<Held, Trouble> {
         let begun = Instant::now();
         let token = Uuid::new_v4().to_string();
         let waiting = self.0.waiting.of(item);
@@ -117,7 +118,7 @@ impl Locks {
 
 impl Held {
     /// Frees it, unless it has lapsed.
-    pub(super) async fn release(self) -> Result<(), RedisError> {
+    pub async fn release(self) -> Result<(), RedisError> {
         let inner = &self.locks.0;
         let mut call = inner.unlock.key(self.locks.key(&self.item));
         let call = call.key(channel(&inner.prefix)).arg(&self.token).arg(&self.item);

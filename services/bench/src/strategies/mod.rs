@@ -9,8 +9,8 @@
 //! | `conditional` | one conditional `UPDATE` a request |
 //! | `row_lock` | `SELECT … FOR UPDATE` |
 //! | `optimistic` | a version column, with retries |
-//! | `redis_lock`, `lock` | a lock in Redis for each item, and the database under it |
-//! | `pre_deduct`, `counter` | a script takes units in Redis, then the database decides |
+//! | `redis_lock`, [`lock`] | a lock in Redis for each item, and the database under it |
+//! | `pre_deduct`, [`counter`] | a script takes units in Redis, then the database decides |
 //! | [`database`] | the tables of the rivals |
 //! | [`server`] | a rival behind HTTP |
 //! | `contestant` | a rival or this pipeline, open for buyers |
@@ -28,7 +28,7 @@ mod contestant;
 pub mod counter;
 pub mod database;
 pub mod judge;
-mod lock;
+pub mod lock;
 mod naive;
 mod observer;
 mod optimistic;

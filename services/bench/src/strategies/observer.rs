@@ -39,9 +39,10 @@ impl Observer {
     ) -> Result<Self, sqlx::Error> {
         let options: PgConnectOptions = url.parse()?;
         let options = options.options([("search_path", schema)]);
-        let connection = options.connect().await?;
+        let mut connection = options.connect().await?;
+        let before = transactions(&mut connection).await?;
         let (stop, stopped) = oneshot::channel();
-        let looking = tokio::spawn(look(connection, items.to_vec(), stopped));
+        let looking = tokio::spawn(look(connection, before, items.to_vec(), stopped));
         Ok(Self { stop, looking })
     }
 
@@ -65,11 +66,11 @@ impl Seen {
 
 async fn look(
     mut connection: PgConnection,
+    before: u64,
     items: Vec<String>,
     mut stopped: oneshot::Receiver<()>,
 ) -> Result<Seen, sqlx::Error> {
     let mut seen = Seen::default();
-    let before = transactions(&mut connection).await?;
     loop {
         let (sold, waiting): (i64, i64) = sqlx::query_as(include_str!("sql/observe.sql"))
             .bind(&items)

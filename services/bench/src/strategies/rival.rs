@@ -37,7 +37,7 @@ pub struct Rival {
 pub struct Backends {
     pub database: Database,
     pub counter: Counter,
-    pub(super) locks: Locks,
+    pub locks: Locks,
 }
 
 /// What a rival's backends say after a sale.

@@ -1,6 +1,8 @@
 //! The rivals sell what is there, so that their speed means something; and the control does not, so
 //! that the law means something.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bench::strategies::database::CONNECTIONS;
@@ -122,6 +124,24 @@ async fn read_then_write_oversells_and_is_caught() {
     assert!(judgement.oversold > 0, "{judgement:?}");
     let caught = judgement.broken.iter().any(|broken| broken.contains("oversold"));
     assert!(caught, "{judgement:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_at_a_time_has_the_lock_of_an_item_and_everybody_gets_it() {
+    let locks = rival(Design::RedisLock).await.backends.locks;
+    let holders = Arc::new(AtomicU32::new(0));
+    let mut waiting = JoinSet::new();
+    for _ in 0..50 {
+        let (locks, holders) = (locks.clone(), Arc::clone(&holders));
+        waiting.spawn(async move {
+            let lock = locks.lock("shoe").await.expect("the lock within its wait");
+            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "others have it");
+            tokio::task::yield_now().await;
+            holders.fetch_sub(1, Ordering::SeqCst);
+            lock.release().await.expect("a release");
+        });
+    }
+    waiting.join_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
