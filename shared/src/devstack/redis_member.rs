@@ -14,7 +14,7 @@ pub type Member = Backend<MemberRecipe>;
 
 /// After how long a silent member counts as failed. Short, so that tests need not wait for long;
 /// long enough for a busy machine.
-pub(super) const NODE_TIMEOUT: Duration = Duration::from_millis(1_500);
+pub(super) const NODE_TIMEOUT: Duration = Duration::from_millis(2_000);
 
 pub struct MemberRecipe {
     server: PathBuf,

@@ -26,8 +26,9 @@ const SOON: Duration = Duration::from_secs(5);
 /// A replica takes over after the time for which its primary has to be silent, and an election; on
 /// a busy machine both take longer.
 const REPLACED: Duration = Duration::from_secs(30);
-/// What a call may take whose node is well, whatever the others do.
-const UNDISTURBED: Duration = Duration::from_millis(500);
+/// What a call may take whose node is well, whatever the others do: less than the deadline of one that
+/// waits for a silent node.
+const UNDISTURBED: Duration = Duration::from_millis(900);
 
 /// How soon a call finds a primary that the cluster has agreed upon: long before the nodes are asked
 /// without a reason.
