@@ -4,11 +4,11 @@ use shared::contract::{
     Compensation, ReservationsPlaced, decode_reservations, encode_compensation, encode_reservations,
 };
 use shared::domain::{
-    BucketCount, BuyerId, EnvironmentId, ItemId, Quantity, RequestId, Reservation, ReservationId,
-    UnixMillis, partition,
+    BuyerId, EnvironmentId, ItemId, Quantity, RequestId, Reservation, ReservationId, UnixMillis,
+    partition,
 };
 use shared::queue::{Deliveries, Outgoing, PublishOutcome, Publisher, Queue, Route};
-use shared::stock::{Bucket, Layout, ReserveReply, ReserveRequest, Reserved};
+use shared::stock::{Bucket, ReserveReply, ReserveRequest, Reserved};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -175,10 +175,16 @@ pub async fn hold(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reserva
         buyer: made.buyer.clone(),
         quantity: made.quantity,
     };
-    let bucket = Bucket { item: item.clone(), number: 0 };
-    let layout = Layout { epoch: 1, buckets: BucketCount::ONE };
     let reserved = until("stock is taken", async || {
-        line.stock.reserve(&bucket, layout, std::slice::from_ref(&request)).await.ok()
+        let layout = line.stock.layout(item);
+        let home = Bucket::home(item, &request.buyer, layout.buckets);
+        match line.stock.reserve(&home, layout, std::slice::from_ref(&request)).await.ok()? {
+            Reserved::Moved(layout) => {
+                line.stock.learn(item, layout);
+                None
+            }
+            reserved => Some(reserved),
+        }
     })
     .await;
     match reserved {
@@ -186,6 +192,6 @@ pub async fn hold(line: &Line, item: &ItemId, buyer: &str, key: &str) -> Reserva
             ReserveReply::Held(reservation) => reservation,
             other => panic!("stock is held: {other:?}"),
         },
-        moved => panic!("the layout is known: {moved:?}"),
+        not_now => panic!("the item sells: {not_now:?}"),
     }
 }

@@ -1,6 +1,7 @@
 //! The binary, as its users run it.
 
 mod bench;
+mod buckets;
 mod cluster;
 mod command;
 mod config;

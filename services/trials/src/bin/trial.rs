@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use shared::config::{Sources, load};
-use shared::domain::ItemId;
+use shared::domain::{BucketCount, ItemId};
 use shared::ledger::LetterFilter;
 use shared::shutdown::Shutdown;
 use trials::desk::Desk;
 use trials::holder;
-use trials::line::Service;
+use trials::line::{Line, Service};
 use trials::reconciling;
 use trials::soak::{Soak, Soaked, usual_dir};
 
@@ -37,6 +37,8 @@ enum Args {
     HoldLock(HoldLockArgs),
     /// Correct an item once, and say how that ended (STOP_AT=point:times stands still in between)
     Reconcile(ReconcileArgs),
+    /// Divide an item into another number of buckets, with crash points as above
+    Rebucket(RebucketArgs),
     /// Measure how long corrections keep buyers waiting, on a private Redis and PostgreSQL
     CorrectionBench {
         /// Holds in flight while the item is corrected
@@ -87,6 +89,12 @@ struct ReconcileArgs {
 }
 
 #[derive(Debug, clap::Args)]
+struct RebucketArgs {
+    item: ItemId,
+    buckets: BucketCount,
+}
+
+#[derive(Debug, clap::Args)]
 struct SoakArgs {
     #[arg(long, default_value_t = 20)]
     rounds: u64,
@@ -128,6 +136,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Args::HoldLock(args) => runtime.block_on(hold_lock(args)),
         Args::Reconcile(args) => runtime.block_on(reconcile(args)),
+        Args::Rebucket(args) => runtime.block_on(rebucket(args)),
         Args::CorrectionBench { holds, buyers } => {
             runtime.block_on(trials::correction_bench::correction_bench(holds, buyers));
             Ok(ExitCode::SUCCESS)
@@ -182,6 +191,15 @@ async fn reconcile(args: ReconcileArgs) -> anyhow::Result<ExitCode> {
     let config = load(Sources { environment, ..Sources::default() })?;
     shared::telemetry::init(&config.log)?;
     println!("{}", reconciling::correct_once(&config, &args.item).await);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn rebucket(args: RebucketArgs) -> anyhow::Result<ExitCode> {
+    let environment = std::env::vars().collect();
+    let config = load(Sources { environment, ..Sources::default() })?;
+    shared::telemetry::init(&config.log)?;
+    let line = Line::of(config);
+    reconciler::rebucket(&line.ledger, &line.stock, &args.item, args.buckets).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,7 @@
 
 mod admission;
 mod broker_trouble;
+mod buckets;
 mod crashes;
 mod damages;
 mod hang_ups;

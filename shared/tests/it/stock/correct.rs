@@ -16,7 +16,7 @@ const FROZEN: ReserveReply = ReserveReply::Refused(Refusal::Frozen);
 const LONG: Duration = Duration::from_secs(60);
 
 impl Shop {
-    async fn freeze(&self, fence: u64, lease: Duration) -> Freeze {
+    pub(super) async fn freeze(&self, fence: u64, lease: Duration) -> Freeze {
         let freeze = Freeze { fence, token: Uuid::new_v4() };
         assert_eq!(self.freeze_with(freeze, lease).await, FreezeReply::Frozen);
         freeze
@@ -26,7 +26,7 @@ impl Shop {
         self.stock.freeze(&self.bucket, freeze, lease).await.expect("an answer")
     }
 
-    async fn thaw(&self, freeze: Freeze) -> FreezeReply {
+    pub(super) async fn thaw(&self, freeze: Freeze) -> FreezeReply {
         self.stock.thaw(&self.bucket, freeze).await.expect("an answer")
     }
 

@@ -11,6 +11,7 @@ mod records;
 mod reserve;
 mod settle;
 mod store;
+mod transfer;
 mod transitions;
 mod walk;
 mod warm;

@@ -38,10 +38,18 @@ pub(crate) async fn rebucket(config: &Config, args: RebucketArgs) -> anyhow::Res
         }));
     }
     if done.from == done.to {
-        return output::print(&format!("{} has {} buckets already.", args.item, done.to));
+        return output::print(&format!("{} has {} already.", args.item, buckets(done.to)));
     }
     output::print(&format!(
-        "{} has {} buckets now, it had {}: epoch {}, {} units available, nobody could buy for {paused_ms:.1} ms.",
-        args.item, done.to, done.from, done.epoch, done.available,
+        "{} has {} now, it had {}: epoch {}, {} units available, nobody could buy for {paused_ms:.1} ms.",
+        args.item,
+        buckets(done.to),
+        done.from,
+        done.epoch,
+        done.available,
     ))
+}
+
+fn buckets(count: BucketCount) -> String {
+    if count == BucketCount::ONE { "1 bucket".to_owned() } else { format!("{count} buckets") }
 }

@@ -60,7 +60,7 @@ async fn sell(line: &Line, held: &Reservation) {
 }
 
 /// A process that corrects the item and stands still at this point of its work.
-async fn stopped_at(line: &Line, item: &ItemId, point: &str) -> (Reconciling, Scratch) {
+pub(crate) async fn stopped_at(line: &Line, item: &ItemId, point: &str) -> (Reconciling, Scratch) {
     let (scratch, program) = (Scratch::create(), Path::new(env!("CARGO_BIN_EXE_trial")));
     let process = Reconciling::start(program, scratch.path(), &line.config, item, point);
     until("it stands still", async || process.stands_still().then_some(())).await;
@@ -68,7 +68,7 @@ async fn stopped_at(line: &Line, item: &ItemId, point: &str) -> (Reconciling, Sc
 }
 
 /// Lets a process go on, and says how it ended.
-async fn resumed(process: &Reconciling) -> String {
+pub(crate) async fn resumed(process: &Reconciling) -> String {
     process.resume();
     until("it ends", async || process.ended()).await
 }
