@@ -20,7 +20,7 @@ local held, unseen = redis.call('ZCARD', held_key), redis.call('ZCARD', unseen_k
 -- A transfer is written down as `id|number of the bucket that was short|units`.
 local moving = 0
 for _, transfer in ipairs(redis.call('ZRANGE', moving_key, 0, -1)) do
-  moving = moving + tonumber(string.match(transfer, '%d+$'))
+  moving = moving + tonumber(string.match(transfer, '[0-9]+$'))
 end
 return table.concat({ 'present', sale[1], sale[2], sale[3], incarnation(), sale[4] or '-', sale[5],
   sale[6] or 0, sale[7], sale[8], sale[9] or 0, held, unseen, whole(moving), sale[12] or 0,

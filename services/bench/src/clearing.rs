@@ -5,7 +5,8 @@ use lapin::options::QueueDeleteOptions;
 use lapin::{Connection, ConnectionProperties};
 use shared::config::Config;
 use shared::queue::Queue;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _, PgConnection};
 use url::Url;
 
 /// Removes its queues and its database. `home` is a database that stays.
@@ -32,8 +33,13 @@ async fn drop_database(config: &Config, home: &str) -> anyhow::Result<()> {
     let name = url.path().trim_start_matches('/');
     // The name was made of letters, digits and `_` when the database was.
     let drop = AssertSqlSafe(format!("DROP DATABASE \"{name}\" WITH (FORCE)"));
-    let mut connection = PgConnection::connect(home).await?;
+    let mut connection = PgConnection::connect_with(&options(home)?).await?;
     sqlx::query(drop).execute(&mut connection).await?;
     connection.close().await?;
     Ok(())
+}
+
+/// How the benchmark itself connects to a database: what it does there may be slow, and is no news.
+pub(crate) fn options(url: &str) -> anyhow::Result<PgConnectOptions> {
+    Ok(url.parse::<PgConnectOptions>()?.disable_statement_logging())
 }

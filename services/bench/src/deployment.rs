@@ -68,7 +68,7 @@ impl Deployment {
         let environment = ledger.binding().await?.environment;
         let redis = redis::Client::open(config.redis.url.expose())?;
         let redis = redis.get_multiplexed_async_connection().await?;
-        let database = PgPool::connect_lazy(config.ledger.url.expose())?;
+        let database = PgPool::connect_lazy_with(clearing::options(config.ledger.url.expose())?);
         let dir = plan.dir.join(config.namespace.as_str());
         Ok(Self {
             config,

@@ -44,6 +44,7 @@ use chrono::{SecondsFormat, Utc};
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::rig::Rig;
+use crate::section::Section;
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,21 +64,25 @@ impl Subject {
     }
 }
 
-/// Starts a private stack, measures, and stops it. Dropping the future ends everything that was
-/// started.
-pub async fn measure(subject: Subject, plan: &Plan, command: String) -> anyhow::Result<Report> {
+/// Starts a private stack, measures, and stops it; `None` when it was told to stop first. Everything
+/// that was started is gone when it returns: a stack that is just starting is waited for.
+pub async fn measure(
+    subject: Subject,
+    plan: &Plan,
+    command: String,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<Option<Report>> {
     let (began, date) = (Instant::now(), Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true));
     let rig = Rig::start(plan).await?;
-    let sections = match subject {
-        Subject::Limits => limits::run(plan, &rig).await?,
-        Subject::Strategies => strategies::run(plan, &rig).await?,
-        Subject::Scale => scale::run(plan, &rig).await?,
+    let sections = tokio::select! {
+        sections = sections(subject, plan, &rig) => sections?,
+        () = stop => return Ok(None),
     };
     ensure!(!sections.is_empty(), "{} has no section {:?}", subject.name(), plan.only);
     let machine = rig.machine.clone();
     plan.tell("stopping the backends");
     rig.stop().await?;
-    Ok(Report {
+    Ok(Some(Report {
         subject: subject.name().to_owned(),
         date,
         command,
@@ -86,5 +91,13 @@ pub async fn measure(subject: Subject, plan: &Plan, command: String) -> anyhow::
         took_s: began.elapsed().as_secs_f64(),
         machine,
         sections,
-    })
+    }))
+}
+
+async fn sections(subject: Subject, plan: &Plan, rig: &Rig) -> anyhow::Result<Vec<Section>> {
+    match subject {
+        Subject::Limits => limits::run(plan, rig).await,
+        Subject::Strategies => strategies::run(plan, rig).await,
+        Subject::Scale => scale::run(plan, rig).await,
+    }
 }

@@ -97,7 +97,8 @@ impl Volley {
     pub async fn fire_for(self, limit: Duration) -> anyhow::Result<Fired> {
         spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let firing = tokio::time::timeout(LONGEST, self.fire_here(limit));
+            // The timer belongs to the runtime in which it is made.
+            let firing = async { tokio::time::timeout(LONGEST, self.fire_here(limit)).await };
             let fired = LocalSet::new().block_on(&runtime, firing);
             fired.with_context(|| format!("not every request was answered within {LONGEST:?}"))?
         })

@@ -1,5 +1,6 @@
 //! `lastunit bench`: what the pipeline costs, next to what its backends do alone, on a private stack.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -74,6 +75,11 @@ pub(crate) async fn run(command: BenchCommand) -> anyhow::Result<ExitCode> {
 
 async fn measure(subject: Subject, args: BenchArgs) -> anyhow::Result<ExitCode> {
     let shutdown = Shutdown::on_signals()?;
+    if let Some(file) = &args.html {
+        // Said now, not after minutes of measuring.
+        let opened = OpenOptions::new().append(true).create(true).open(file);
+        opened.with_context(|| format!("cannot write {}", file.display()))?;
+    }
     open_files::raise_limit();
     // Services run in folders of their own.
     let dir = std::path::absolute(&args.dir)?;
@@ -87,17 +93,14 @@ async fn measure(subject: Subject, args: BenchArgs) -> anyhow::Result<ExitCode> 
         program: std::env::current_exe()?,
         tell: |what| eprintln!("{what}"),
     };
-    // Stopping early drops the stack, and with it every process that it started.
-    let report = tokio::select! {
-        report = bench::measure(subject, &plan, command_line()) => report,
-        () = shutdown.stop.cancelled() => {
-            eprintln!("Interrupted; everything that was started is stopped.");
-            let _ = std::fs::remove_dir_all(&dir);
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-    };
+    let stop = shutdown.stop.cancelled();
+    let report = bench::measure(subject, &plan, command_line(), stop).await;
     let report = report.with_context(|| format!("data and logs are in {}", dir.display()))?;
     std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    let Some(report) = report else {
+        eprintln!("Interrupted; everything that was started is stopped.");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     show(&report, &args)?;
     Ok(if args.check && !report.meets_all() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
