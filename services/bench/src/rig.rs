@@ -1,14 +1,19 @@
 //! A private stack, fresh for one run.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
+use redis::AsyncConnectionConfig;
 use shared::devstack::{Endpoints, Stack};
 use tokio::task::spawn_blocking;
 
 use crate::machine;
 use crate::plan::Plan;
 use crate::report::Machine;
+
+/// How long emptying Redis may take.
+const FLUSHED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Backends of our own. Dropping it kills them.
 pub struct Rig {
@@ -44,7 +49,9 @@ impl Rig {
     /// for what comes next. Every deployment so far has lost its stock.
     pub async fn flush_redis(&self) -> anyhow::Result<()> {
         let client = redis::Client::open(self.endpoints().redis_url.as_str())?;
-        let mut connection = client.get_multiplexed_async_connection().await?;
+        // A million holds take longer to forget than any command of ours.
+        let patient = AsyncConnectionConfig::new().set_response_timeout(Some(FLUSHED_WITHIN));
+        let mut connection = client.get_multiplexed_async_connection_with_config(&patient).await?;
         let flushed = redis::cmd("FLUSHALL").arg("SYNC").query_async(&mut connection).await;
         flushed.context("cannot empty Redis")
     }

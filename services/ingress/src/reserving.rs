@@ -226,8 +226,13 @@ async fn ask_again_once(
         }
     };
     tracing::warn!(error = %lost, item = %bucket.item, requests = requests.len(), "asking Redis again");
-    stock.reserve(bucket, layout, requests).await.map_err(|error| {
-        tracing::warn!(%error, "whether stock is held is not known; a repeat finds out");
-        NoReply::Unknown
-    })
+    match stock.reserve(bucket, layout, requests).await {
+        // This server may have forgotten what the first call did, or never have been asked.
+        Ok(Reserved::NotReady) => Err(NoReply::Unknown),
+        Ok(reserved) => Ok(reserved),
+        Err(error) => {
+            tracing::warn!(%error, "whether stock is held is not known; a repeat finds out");
+            Err(NoReply::Unknown)
+        }
+    }
 }
