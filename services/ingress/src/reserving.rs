@@ -105,16 +105,19 @@ impl Reserving {
         if reply == SOLD_OUT { Err(NoReply::Overloaded) } else { Ok(reply) }
     }
 
-    /// Asks the home bucket under the layout that is known, and again under the one that is told.
+    /// Asks the home bucket under the layout that is known, and again under the one that is told. While a
+    /// layout is being written, buckets tell different ones, and nobody gets anything for a moment.
     async fn at_home(
         &self,
         item: &ItemId,
         request: &ReserveRequest,
     ) -> Result<(ReserveReply, Lane), NoReply> {
-        let mut is_first_asked = false;
-        for _ in 0..LAYOUTS_TRIED {
+        let lane = || {
             let buckets = self.stock.layout(item).buckets;
-            let lane = Lane { bucket: Bucket::home(item, &request.buyer, buckets), buckets };
+            Lane { bucket: Bucket::home(item, &request.buyer, buckets), buckets }
+        };
+        for _ in 0..LAYOUTS_TRIED {
+            let lane = lane();
             let told = self.batcher.submit(lane.clone(), request.clone()).await;
             let told = told.unwrap_or_else(|not_handled| {
                 Err(match not_handled {
@@ -124,22 +127,15 @@ impl Reserving {
             });
             match told? {
                 Told::Moved => {}
-                // Perhaps a bucket of an older layout that Redis has lost; the first one knows.
-                Told::Reply(ReserveReply::Refused(Refusal::NotWarm))
-                    if buckets != BucketCount::ONE && !is_first_asked =>
-                {
-                    self.stock.learn(item, Layout::UNREAD);
-                    is_first_asked = true;
-                }
                 Told::Reply(reply) => return Ok((reply, lane)),
             }
         }
-        tracing::warn!(%item, "the layout keeps changing");
-        Err(NoReply::NotTaken)
+        tracing::debug!(%item, "the layout keeps changing");
+        Ok((ReserveReply::Refused(Refusal::Frozen), lane()))
     }
 }
 
-/// A layout changes once in a warm-up; more than this in a row is not a layout but a fault.
+/// A layout changes once in a warm-up; after more than this in a row, the caller tries again later.
 const LAYOUTS_TRIED: usize = 4;
 
 async fn reserve(
@@ -148,11 +144,34 @@ async fn reserve(
     lane: &Lane,
     requests: Vec<ReserveRequest>,
 ) -> Vec<Result<Told, NoReply>> {
+    let moved = || vec![Ok(Told::Moved); requests.len()];
     match until_thawed(stock, memory, lane, &requests).await {
-        Ok(Some(replies)) => replies.into_iter().map(|reply| Ok(Told::Reply(reply))).collect(),
-        Ok(None) => vec![Ok(Told::Moved); requests.len()],
+        Ok(Some(replies)) => {
+            if has_another_layout(stock, lane, &replies).await {
+                return moved();
+            }
+            replies.into_iter().map(|reply| Ok(Told::Reply(reply))).collect()
+        }
+        Ok(None) => moved(),
         Err(no_reply) => vec![Err(no_reply); requests.len()],
     }
+}
+
+/// A bucket that is not warm may be one of an older layout that Redis has lost; the first one knows. One
+/// of an earlier epoch only waits to be written: it is the last.
+async fn has_another_layout(stock: &Stock, lane: &Lane, replies: &[ReserveReply]) -> bool {
+    const NOT_WARM: ReserveReply = ReserveReply::Refused(Refusal::NotWarm);
+    if lane.buckets == BucketCount::ONE || !replies.contains(&NOT_WARM) {
+        return false;
+    }
+    let item = &lane.bucket.item;
+    let first = stock.snapshot(&Bucket { item: item.clone(), number: 0 }).await;
+    let Ok(Some(first)) = first else { return false };
+    let is_another = first.buckets != lane.buckets && first.epoch >= stock.layout(item).epoch;
+    if is_another {
+        stock.learn(item, Layout { epoch: first.epoch, buckets: first.buckets });
+    }
+    is_another
 }
 
 /// Asks again while the bucket is frozen: under the same reservation ids, so that nothing is taken
