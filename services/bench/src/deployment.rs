@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use load::client::Client;
+use load::known::hears_of;
 use redis::aio::MultiplexedConnection;
 use shared::config::Config;
 use shared::devstack::{Companion, World};
@@ -184,17 +185,12 @@ impl Deployment {
         of_name.map(|one| one.companion.pid()).collect()
     }
 
-    /// Waits until ingress knows an item: it reads the catalog twice a second.
+    /// Waits until ingress knows an item.
     pub async fn until_known(&self, item: &ItemId) -> anyhow::Result<()> {
-        let mut client = Client::new(self.address());
-        let until = Instant::now() + READY_WITHIN;
-        let path = format!("/v1/items/{item}");
-        while !client.get(&path).await.is_ok_and(|response| response.status.is_success()) {
-            if Instant::now() >= until {
-                bail!("ingress does not learn of {item}");
-            }
-            tokio::time::sleep(POLL).await;
-        }
+        ensure!(
+            hears_of(self.address(), item, READY_WITHIN).await,
+            "ingress does not learn of {item}"
+        );
         Ok(())
     }
 

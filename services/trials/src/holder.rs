@@ -12,6 +12,8 @@ use shared::domain::ItemId;
 use shared::ledger::Ledger;
 use shared::stock::Stock;
 
+use crate::settings::tell_settings;
+
 /// In front of the address in the holder's log.
 const ANSWERS_AT: &str = "has the lock, answers at ";
 
@@ -47,15 +49,8 @@ impl Holder {
     pub fn start(program: &Path, dir: &Path, config: &Config, item: &str, lease: Duration) -> Self {
         let mut command = Command::new(program);
         command.args(["hold-lock", item, "--lease-ms", &lease.as_millis().to_string()]);
-        // Only what is said here.
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LASTUNIT_")) {
-            command.env_remove(name);
-        }
-        command
-            .current_dir(dir)
-            .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
-            .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
-            .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose());
+        tell_settings(&mut command, config);
+        command.current_dir(dir);
         let process = Companion::start("holder", dir, command).expect("a process");
         Self { process, address: None }
     }

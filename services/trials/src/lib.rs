@@ -10,6 +10,7 @@
 //! | [`proxy`] | a wire to a backend that can lose, delay and cut |
 //! | [`holder`] | a process that has an item's lock, and may be frozen |
 //! | [`reconciling`] | a process that corrects an item, and stands still in the middle of it |
+//! | [`settings`] | what a process of its own is told |
 //! | [`outside`] | somebody who changes Redis past every script |
 //! | [`stack`] | backends of a test's own, which may be killed |
 //! | [`throng`] | buyers who go on through whatever befalls the line |
@@ -47,6 +48,7 @@ pub mod processes;
 pub mod proxy;
 pub mod reconciling;
 pub mod round;
+pub mod settings;
 pub mod soak;
 pub mod stack;
 pub mod throng;

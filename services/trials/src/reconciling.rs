@@ -11,6 +11,8 @@ use shared::devstack::Companion;
 use shared::domain::ItemId;
 use shared::ledger::Ledger;
 
+use crate::settings::tell_settings;
+
 /// Compares items, with connections of its own.
 #[derive(Clone)]
 pub struct Clerk {
@@ -54,19 +56,8 @@ impl Reconciling {
     pub fn start(program: &Path, dir: &Path, config: &Config, item: &ItemId, point: &str) -> Self {
         let mut command = Command::new(program);
         command.args(["reconcile", item.as_str()]);
-        // Only what is said here.
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LASTUNIT_")) {
-            command.env_remove(name);
-        }
-        command
-            .current_dir(dir)
-            .env_remove("CRASH_AT")
-            .env("STOP_AT", point)
-            .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
-            .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
-            .env("LASTUNIT_RABBITMQ_URL", config.rabbitmq.url.expose())
-            .env("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string())
-            .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose());
+        tell_settings(&mut command, config);
+        command.current_dir(dir).env_remove("CRASH_AT").env("STOP_AT", point);
         Self(Companion::start("reconciling", dir, command).expect("a process"))
     }
 

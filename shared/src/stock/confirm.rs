@@ -37,7 +37,7 @@ impl Stock {
         &self,
         bucket: Bucket,
         buckets: BucketCount,
-        reservations: Vec<Reservation>,
+        reservations: Vec<&Reservation>,
     ) -> Result<AtHome<Vec<ConfirmReply>>, StockError> {
         let mut call = self
             .scripts

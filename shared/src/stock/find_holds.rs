@@ -22,8 +22,8 @@ impl Stock {
         item: &ItemId,
         requests: &[(BuyerId, RequestId)],
     ) -> Result<Vec<Option<WatchedHold>>, StockError> {
-        let ask = |bucket, buckets, part: Vec<(BuyerId, RequestId)>| {
-            let requests = part.into_iter().map(|(_, request_id)| request_id).collect();
+        let ask = |bucket, buckets, part: Vec<&(BuyerId, RequestId)>| {
+            let requests = part.into_iter().map(|(_, request_id)| *request_id).collect();
             self.watch_at_home(bucket, buckets, requests)
         };
         self.at_homes(item, requests, |(buyer, _)| buyer, ask).await

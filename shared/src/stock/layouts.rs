@@ -70,15 +70,14 @@ impl Stock {
 
     /// Asks about many buyers, each in the home bucket; the answers are in their order. What was
     /// answered stays answered when a later part fails: everything may be asked again.
-    pub(super) async fn at_homes<T, R, F>(
+    pub(super) async fn at_homes<'a, T, R, F>(
         &self,
         item: &ItemId,
-        all: &[T],
+        all: &'a [T],
         buyer: impl Fn(&T) -> &BuyerId,
-        ask: impl Fn(Bucket, BucketCount, Vec<T>) -> F,
+        ask: impl Fn(Bucket, BucketCount, Vec<&'a T>) -> F,
     ) -> Result<Vec<R>, StockError>
     where
-        T: Clone,
         F: Future<Output = Result<AtHome<Vec<R>>, StockError>>,
     {
         let mut answers: Vec<Option<R>> = all.iter().map(|_| None).collect();
@@ -93,7 +92,7 @@ impl Stock {
             for (number, positions) in by_home {
                 for positions in positions.chunks(SETTLE_BATCH) {
                     let bucket = Bucket { item: item.clone(), number };
-                    let part = positions.iter().map(|at| all[*at].clone()).collect();
+                    let part = positions.iter().map(|at| &all[*at]).collect();
                     match ask(bucket, buckets, part).await? {
                         AtHome::Moved(layout) => {
                             self.learn(item, layout);

@@ -21,7 +21,7 @@ impl Stock {
         &self,
         bucket: Bucket,
         buckets: BucketCount,
-        requests: Vec<(BuyerId, RequestId)>,
+        requests: Vec<&(BuyerId, RequestId)>,
     ) -> Result<AtHome<Vec<Option<Record>>>, StockError> {
         let mut call = self
             .scripts

@@ -51,7 +51,7 @@ impl Stock {
         &self,
         bucket: Bucket,
         buckets: BucketCount,
-        requests: Vec<RestoreRequest>,
+        requests: Vec<&RestoreRequest>,
     ) -> Result<AtHome<Vec<RestoreReply>>, StockError> {
         let mut call = self
             .scripts

@@ -10,6 +10,7 @@ use shared::ledger::LetterFilter;
 use trials::desk::Desk;
 use trials::line::{Line, Service, sale};
 use trials::messages::{hold, reservation};
+use trials::settings::tell_settings;
 use trials::stack::{Scratch, own_stack};
 use trials::until::until;
 
@@ -20,17 +21,9 @@ const LETTERS: usize = 12;
 
 /// An operator as a process of its own, who dies at this point.
 fn dies_at(line: &Line, verb: &str, point: &str) {
-    let config = &line.config;
     let mut operator = Command::new(env!("CARGO_BIN_EXE_trial"));
-    operator
-        .args(["letters", verb])
-        .env("CRASH_AT", point)
-        .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
-        .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
-        .env("LASTUNIT_RABBITMQ_URL", config.rabbitmq.url.expose())
-        .env("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string())
-        .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose())
-        .stderr(Stdio::piped());
+    tell_settings(&mut operator, &line.config);
+    operator.args(["letters", verb]).env("CRASH_AT", point).stderr(Stdio::piped());
     let output = tokio::task::block_in_place(|| operator.output()).expect("a process");
     let log = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(log.contains(&format!("crash point {point}")), "{verb} dies at {point}: {log}");

@@ -11,6 +11,7 @@ use shared::devstack::Companion;
 use trials::buyer::{Buyer, at_once};
 use trials::line::{Line, Service, free_address, sale};
 use trials::messages::reservation;
+use trials::settings::tell_settings;
 use trials::stack::Scratch;
 use trials::until::until;
 
@@ -24,23 +25,13 @@ impl Told {
     pub(crate) fn start(service: Service, dir: &Path, config: &Config) -> Self {
         let address = free_address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_trial"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LASTUNIT_")) {
-            command.env_remove(name);
-        }
+        tell_settings(&mut command, config);
         // Ingress shows them beside what it sells.
         let listen = match service {
             Service::Ingress => "LASTUNIT_HTTP_LISTEN",
             _ => "LASTUNIT_METRICS_LISTEN",
         };
-        command
-            .args(["service", service.name()])
-            .current_dir(dir)
-            .env(listen, address.to_string())
-            .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
-            .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
-            .env("LASTUNIT_RABBITMQ_URL", config.rabbitmq.url.expose())
-            .env("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string())
-            .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose());
+        command.args(["service", service.name()]).current_dir(dir).env(listen, address.to_string());
         let dir = dir.join(service.name());
         let process = Companion::start(service.name(), &dir, command).expect("a process");
         Self { _process: process, address }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use load::client::Client;
 use load::crowd::{Crowd, Fared, Outcome, Plan};
+use load::known::hears_of;
 use load::report::{Evidence, Report};
 use load::settle::{self, Accepted};
 use shared::domain::{Books, ItemId, Sale, UnixMillis, Window};
@@ -99,14 +99,8 @@ async fn put_on_sale(
     ledger.put_item(&Sale::new(item.clone(), units, Some(1), window)?, None).await?;
     reconciler::bind_first(&line.config, ledger, stock).await?;
     reconciler::warm(ledger, stock, item).await?;
-    let mut client = Client::new(line.address);
-    let until = Instant::now() + PATIENCE;
-    let path = format!("/v1/items/{item}");
-    while !client.get(&path).await.is_ok_and(|response| response.status.is_success()) {
-        if Instant::now() >= until {
-            bail!("ingress does not learn of {item}");
-        }
-        tokio::time::sleep(POLL).await;
+    if !hears_of(line.address, item, PATIENCE).await {
+        bail!("ingress does not learn of {item}");
     }
     Ok(())
 }

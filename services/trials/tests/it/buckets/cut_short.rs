@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use tokio::task::spawn_blocking;
 use trials::buyer::{Buyer, at_once};
 use trials::line::{Line, Service, limited};
+use trials::settings::tell_settings;
 use trials::until::Waiting;
 
 use super::{buys, count, decide, divide, selling, who_lives_in};
@@ -29,16 +30,11 @@ const POINTS: [&str; 8] = [
 
 /// The command as a process of its own, which dies at this point.
 async fn command_dies_at(line: &Line, buckets: u16, point: &'static str) {
-    let config = &line.config;
     let mut operator = Command::new(env!("CARGO_BIN_EXE_trial"));
+    tell_settings(&mut operator, &line.config);
     operator
         .args(["rebucket", "shoe", &buckets.to_string()])
         .env("CRASH_AT", point)
-        .env("LASTUNIT_NAMESPACE", config.namespace.as_str())
-        .env("LASTUNIT_REDIS_URL", config.redis.url.expose())
-        .env("LASTUNIT_RABBITMQ_URL", config.rabbitmq.url.expose())
-        .env("LASTUNIT_RABBITMQ_PARTITIONS", config.rabbitmq.partitions.to_string())
-        .env("LASTUNIT_LEDGER_URL", config.ledger.url.expose())
         .stderr(Stdio::piped());
     let output = spawn_blocking(move || operator.output()).await.expect("no panic");
     let log = String::from_utf8_lossy(&output.expect("a process").stderr).into_owned();
