@@ -43,6 +43,7 @@ mod rows;
 #[cfg(feature = "devstack")]
 mod scratch;
 mod see_store;
+mod sessions;
 mod sold_books;
 
 pub use add_stock::Added;
@@ -72,18 +73,18 @@ pub use see_store::SeeOutcome;
 
 use std::sync::Arc;
 
+use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgPool};
 
+use self::sessions::Sessions;
 use crate::config;
-use crate::config::limits::{
-    LEDGER_ACQUIRE_DEADLINE, LEDGER_TRUSTED, LOCK_TIMEOUT, STATEMENT_TIMEOUT,
-};
+use crate::config::limits::{LEDGER_ACQUIRE_DEADLINE, LOCK_TIMEOUT, STATEMENT_TIMEOUT};
 
 /// A handle on the ledger; cheap to clone. It connects when it is first used.
 #[derive(Clone)]
 pub struct Ledger {
     pool: PgPool,
+    sessions: Sessions,
     address: Arc<str>,
 }
 
@@ -98,19 +99,18 @@ impl Ledger {
             ("lock_timeout", milliseconds(LOCK_TIMEOUT)),
             ("idle_in_transaction_session_timeout", milliseconds(2 * STATEMENT_TIMEOUT)),
         ]);
+        let sessions = Sessions::default();
+        let asked = sessions.clone();
         let pool = PgPoolOptions::new()
             .max_connections(u32::from(config.connections))
             .acquire_timeout(LEDGER_ACQUIRE_DEADLINE)
-            // One that was used a moment ago is not asked again whether it is alive.
             .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    let is_fresh = meta.idle_for < LEDGER_TRUSTED;
-                    Ok(is_fresh || connection.ping().await.is_ok())
-                })
+            .before_acquire(move |session, meta| {
+                let sessions = asked.clone();
+                Box::pin(async move { Ok(sessions.admit(session, meta).await) })
             })
             .connect_lazy_with(options);
-        Ok(Self { pool, address: config.url.address().into() })
+        Ok(Self { pool, sessions, address: config.url.address().into() })
     }
 
     /// Closes all connections, once their work is done.
@@ -120,7 +120,10 @@ impl Ledger {
 
     /// What was being done, to tell people when it fails.
     fn failed(&self, doing: &'static str) -> impl Fn(sqlx::Error) -> LedgerError + use<> {
-        let address = Arc::clone(&self.address);
-        move |source| LedgerError::of(&address, doing, source)
+        let (address, sessions) = (Arc::clone(&self.address), self.sessions.clone());
+        move |source| {
+            sessions.hear(&source);
+            LedgerError::of(&address, doing, source)
+        }
     }
 }

@@ -70,6 +70,15 @@ async fn twenty_bad_reservations_in_a_row_stop_the_consumer() {
     line.stop_all().await;
 }
 
+/// A transaction of the consumer's ended with an error.
+const WAS_MET: &str = "
+    DO $$ BEGIN
+        IF NOT EXISTS (
+            SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND query = 'ROLLBACK' AND pid <> pg_backend_pid()
+        ) THEN RAISE EXCEPTION 'nobody met the trouble yet'; END IF;
+    END $$;";
+
 /// The ledger gets into trouble in mid-sale, and out of it again.
 async fn nothing_is_parked(trouble: &str, remedy: &str) {
     let line = Line::new().await;
@@ -100,6 +109,7 @@ async fn nothing_is_parked_by(mut line: Line, consumers: Config, trouble: &str, 
     let orders = line.ledger.count_orders(&shoes.item).await.map(|orders| orders.confirmed);
     assert!(orders.is_err() || orders.is_ok_and(|orders| orders < BUYERS as u64));
 
+    until("the trouble is met", async || line.ledger.meddle(WAS_MET).await.ok()).await;
     line.ledger.meddle(remedy).await.expect("a remedy");
     for (mut buyer, accepted) in accepted {
         assert_eq!(buyer.final_state(&accepted).await, "confirmed");
@@ -111,21 +121,21 @@ async fn nothing_is_parked_by(mut line: Line, consumers: Config, trouble: &str, 
     line.stop_all().await;
 }
 
-/// Ends everybody else's connections, so that they meet the database as it is now.
-const RECONNECT: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid();";
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ledger_that_turns_read_only_parks_nothing() {
     let set = |value| {
         format!(
             "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = {value}',
-                current_database()); END $$; {RECONNECT}"
+                current_database()); END $$;"
         )
     };
-    // The remedy's own transaction may be read-only as well, and says otherwise for itself.
+    // Committed before anybody connects again: sessions keep what they met when they began.
+    let reconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid();";
+    let trouble = format!("BEGIN; {} COMMIT; {reconnect}", set("on"));
+    // Nobody ends the sessions that began read-only. The remedy's own may be one of them.
     let remedy = format!("SET transaction_read_only = off; {}", set("off"));
-    nothing_is_parked(&set("on"), &remedy).await;
+    nothing_is_parked(&trouble, &remedy).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -79,6 +79,27 @@ async fn a_url_that_cannot_be_used_is_told_at_once() {
 }
 
 #[tokio::test]
+async fn a_session_that_began_while_the_ledger_was_read_only_is_not_used_when_it_is_not_any_more() {
+    let books = Books::selling(2, None).await;
+    let read_only = async |value: &str| {
+        let set = format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = {value}',
+                current_database()); END $$"
+        );
+        books.ledger.meddle(&set).await.expect("obeyed");
+    };
+    read_only("on").await;
+    let one_session = config::Ledger { connections: 1, ..books.config.clone() };
+    let ledger = Ledger::connect(&one_session).expect("a URL");
+    let one = [reservation("shoe", "ann", "1", 1)];
+    let error = ledger.commit(&one).await.expect_err("read-only");
+    assert!(error.to_string().contains("read-only"), "{error}");
+    assert!(!error.is_permanent(), "{error}");
+    read_only("off").await;
+    assert_eq!(ledger.commit(&one).await.expect("writable"), [confirmed(&one[0])]);
+}
+
+#[tokio::test]
 async fn a_ledger_that_was_killed_is_used_again_after_its_return_with_all_it_decided() {
     let mut postgres = Private::<PostgresRecipe>::start().await;
     let url = postgres.backend().url().parse().expect("a URL");
