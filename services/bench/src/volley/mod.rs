@@ -10,10 +10,10 @@
 mod connection;
 mod request;
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -111,52 +111,54 @@ impl Volley {
             connections.push(Connection::open(self.address).await?);
         }
         let template = Template::new(self.address, &self.items, &self.tag)?;
-        let volley = Arc::new(self);
-        let next = Arc::new(AtomicU64::new(0));
-        let begun = Instant::now();
-        let window = Window { begun, closes: begun + limit };
-        let firing = connections.into_iter().map(|connection| {
-            let (volley, next) = (Arc::clone(&volley), Arc::clone(&next));
-            tokio::task::spawn_local(one_by_one(connection, volley, template.clone(), next, window))
+        let fired = Fired::none();
+        let closes = fired.begun + limit;
+        let firing = Rc::new(Firing { volley: self, closes, next: 0.into(), fired: fired.into() });
+        let tasks = connections.into_iter().map(|connection| {
+            let (firing, template) = (Rc::clone(&firing), template.clone());
+            tokio::task::spawn_local(async move { firing.one_by_one(connection, template).await })
         });
-        let firing: Vec<_> = firing.collect();
-        let mut all = Fired { begun, ..Fired::none() };
-        for fired in firing {
-            all.add(fired.await??)?;
+        let tasks: Vec<_> = tasks.collect();
+        for task in tasks {
+            task.await??;
         }
-        all.took = begun.elapsed();
-        Ok(all)
+        let mut fired = firing.fired.replace(Fired::none());
+        fired.took = fired.begun.elapsed();
+        Ok(fired)
     }
 }
 
-/// When requests go out.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    begun: Instant,
+/// A volley under way. Its connections share what came back: a set of histograms for each of them
+/// would cost more than their requests.
+struct Firing {
+    volley: Volley,
+    /// No request goes out any more.
     closes: Instant,
+    next: Cell<u64>,
+    fired: RefCell<Fired>,
 }
 
-/// One connection takes the next request whenever it is free.
-async fn one_by_one(
-    mut connection: Connection,
-    volley: Arc<Volley>,
-    mut template: Template,
-    next: Arc<AtomicU64>,
-    window: Window,
-) -> anyhow::Result<Fired> {
-    let Window { begun, closes } = window;
-    let mut fired = Fired { begun, ..Fired::none() };
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= volley.requests || Instant::now() >= closes {
-            return Ok(fired);
+impl Firing {
+    /// One connection takes the next request whenever it is free.
+    async fn one_by_one(
+        &self,
+        mut connection: Connection,
+        mut template: Template,
+    ) -> anyhow::Result<()> {
+        let begun = self.fired.borrow().begun;
+        loop {
+            let number = self.next.get();
+            if number >= self.volley.requests || Instant::now() >= self.closes {
+                return Ok(());
+            }
+            self.next.set(number + 1);
+            let sent = match self.volley.pace {
+                Pace::Closed => Instant::now(),
+                Pace::PerSecond(rate) => until_due(begun, number as f64 / rate).await,
+            };
+            let answer = connection.ask(template.of(number)).await?;
+            self.fired.borrow_mut().note(&answer, sent.elapsed());
         }
-        let sent = match volley.pace {
-            Pace::Closed => Instant::now(),
-            Pace::PerSecond(rate) => until_due(begun, number as f64 / rate).await,
-        };
-        let answer = connection.ask(template.of(number)).await?;
-        fired.note(&answer, sent.elapsed());
     }
 }
 
@@ -195,17 +197,6 @@ impl Fired {
         }
         let times = if answer.status == 202 { &mut self.accepted } else { &mut self.refused };
         times.saturating_record(took.as_micros() as u64);
-    }
-
-    fn add(&mut self, other: Self) -> anyhow::Result<()> {
-        for (status, count) in other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        self.samples.extend(other.samples);
-        self.accepted_for = self.accepted_for.max(other.accepted_for);
-        self.accepted.add(other.accepted)?;
-        self.refused.add(other.refused)?;
-        Ok(())
     }
 }
 
