@@ -27,50 +27,58 @@ end
 local holds = redis.call('MGET', unpack(KEYS, FIRST_HOLD))
 local now = now_ms()
 
-local replies, settled, confirmed_units, by_request = { 'ok' }, {}, 0, {}
-local settled_ids, unseen_since = {}, {}
+local replies, confirmed_units, by_request = { 'ok' }, 0, {}
+local settled_ids, settled_keys, new_records, unseen_since = {}, {}, {}, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
-  local request_id, reservation_id = ARGV[at], ARGV[at + 1]
-  local hold = by_request[request_id] or read_record(holds[i])
-  if is_forgotten(hold, epoch) then
-    hold = nil
-  end
+  local request_id, reservation_id, buyer, quantity, of_epoch, reserved_at_ms =
+    unpack(ARGV, at, at + REQUEST_WIDTH - 1)
+  local text = by_request[request_id] or holds[i]
 
-  local reply
-  if not hold then
-    hold = {
-      state = 'confirmed', verdict = '', epoch = ARGV[at + 4], reservation_id = reservation_id,
-      buyer = ARGV[at + 2], quantity = ARGV[at + 3], reserved_at_ms = ARGV[at + 5], tries = '0',
-    }
-    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold }
-    settled_ids[#settled_ids + 1] = request_id
-    if epoch then
-      unseen_since[#unseen_since + 1] = whole(now)
-      unseen_since[#unseen_since + 1] = request_id
-    end
-    -- What is only being built counts what the ledger had; this order may be among it.
-    confirmed_units = confirmed_units + (is_open and tonumber(hold.quantity) or 0)
-    reply = 'unseen'
-  elseif hold.reservation_id ~= reservation_id or hold.state == 'restored' then
-    reply = table.concat({ 'conflict', hold.state, hold.reservation_id }, ' ')
-  elseif hold.state == 'confirmed' then
-    reply = 'already'
-  else
-    hold.state = 'confirmed'
-    confirmed_units = confirmed_units + tonumber(hold.quantity)
-    settled[#settled + 1] = { key = KEYS[FIRST_HOLD + i - 1], hold = hold }
-    settled_ids[#settled_ids + 1] = request_id
+  local reply, new_record
+  if of_epoch == epoch
+    and text == write_new('held', of_epoch, reservation_id, buyer, quantity, reserved_at_ms) then
+    -- Most are as they were written: they are not taken apart.
+    new_record = write_new('confirmed', of_epoch, reservation_id, buyer, quantity, reserved_at_ms)
+    confirmed_units = confirmed_units + tonumber(quantity)
     reply = 'done'
+  else
+    local hold = read_record(text)
+    if is_forgotten(hold, epoch) then
+      hold = nil
+    end
+    if not hold then
+      new_record = write_new('confirmed', of_epoch, reservation_id, buyer, quantity, reserved_at_ms)
+      if epoch then
+        unseen_since[#unseen_since + 1] = whole(now)
+        unseen_since[#unseen_since + 1] = request_id
+      end
+      -- What is only being built counts what the ledger had; this order may be among it.
+      confirmed_units = confirmed_units + (is_open and tonumber(quantity) or 0)
+      reply = 'unseen'
+    elseif hold.reservation_id ~= reservation_id or hold.state == 'restored' then
+      reply = table.concat({ 'conflict', hold.state, hold.reservation_id }, ' ')
+    elseif hold.state == 'confirmed' then
+      reply = 'already'
+    else
+      hold.state = 'confirmed'
+      new_record = write_record(hold)
+      confirmed_units = confirmed_units + tonumber(hold.quantity)
+      reply = 'done'
+    end
   end
-  by_request[request_id] = hold
+  if new_record then
+    local n = #settled_ids + 1
+    settled_ids[n], settled_keys[n], new_records[n] = request_id, KEYS[FIRST_HOLD + i - 1], new_record
+    by_request[request_id] = new_record
+  end
   replies[i + 1] = reply
 end
 
 -- Point of no return: everything above only read, everything below only writes.
 local keep_until = kept_until(closes_at_ms, now, retention_ms)
-for _, one in ipairs(settled) do
-  redis.call('SET', one.key, write_record(one.hold), 'PXAT', keep_until)
+for n, record in ipairs(new_records) do
+  redis.call('SET', settled_keys[n], record, 'PXAT', keep_until)
 end
 if #settled_ids > 0 then
   redis.call('ZREM', held_key, unpack(settled_ids))

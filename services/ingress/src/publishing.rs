@@ -10,7 +10,7 @@ use shared::config::limits::{PUBLISH_BATCH, PUBLISH_TURN, PURCHASES_WAITING};
 use shared::contract::ReservationsPlaced;
 use shared::domain::{EnvironmentId, Reservation, ReservationId, partition};
 use shared::queue::{Outgoing, PublishOutcome, Publisher};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 /// Publishes reservations, message by message.
 pub(crate) struct Publishing {
@@ -18,16 +18,35 @@ pub(crate) struct Publishing {
     partitions: u16,
     batcher: Batcher<(EnvironmentId, u16), Reservation, PublishOutcome>,
     /// Publishes under way: a repeat of the request waits for the same confirm.
-    under_way: Mutex<HashMap<ReservationId, Awaited>>,
+    under_way: Mutex<HashMap<ReservationId, Joined>>,
 }
 
-/// The outcome of a publish, once it is there.
-type Awaited = watch::Receiver<Option<PublishOutcome>>;
+/// Those who wait for a publish that is not theirs.
+type Joined = Vec<oneshot::Sender<PublishOutcome>>;
 
 /// Who publishes a reservation.
-enum Begun {
-    Mine(watch::Sender<Option<PublishOutcome>>),
-    Already(Awaited),
+enum Begun<'a> {
+    Mine(UnderWay<'a>),
+    Already(oneshot::Receiver<PublishOutcome>),
+}
+
+/// A publish. When it ends, those who joined it hear of it; the next one is another.
+struct UnderWay<'a> {
+    publishing: &'a Publishing,
+    id: ReservationId,
+    /// `None` if it ends half-way.
+    outcome: Option<PublishOutcome>,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let joined = self.publishing.under_way().remove(&self.id).unwrap_or_default();
+        let Some(outcome) = &self.outcome else { return };
+        for one in joined {
+            // Whoever stopped waiting does not need it.
+            let _ = one.send(outcome.clone());
+        }
+    }
 }
 
 impl Publishing {
@@ -56,11 +75,10 @@ impl Publishing {
         reservation: Reservation,
     ) -> PublishOutcome {
         let id = reservation.reservation_id;
-        let done = match self.begin(id) {
-            Begun::Mine(done) => done,
-            Begun::Already(mut joined) => {
-                let outcome = joined.wait_for(Option::is_some).await;
-                return outcome.ok().and_then(|outcome| outcome.clone()).unwrap_or_else(|| {
+        let mut under_way = match self.begin(id) {
+            Begun::Mine(under_way) => under_way,
+            Begun::Already(outcome) => {
+                return outcome.await.unwrap_or_else(|_| {
                     PublishOutcome::Unknown("the publish that this one joined ended".to_owned())
                 });
             }
@@ -71,23 +89,25 @@ impl Publishing {
             NotHandled::Full => PublishOutcome::NotSent(not_handled.to_string()),
             NotHandled::Abandoned => PublishOutcome::Unknown(not_handled.to_string()),
         });
-        self.under_way().remove(&id);
-        done.send_replace(Some(outcome.clone()));
+        under_way.outcome = Some(outcome.clone());
         outcome
     }
 
-    fn begin(&self, id: ReservationId) -> Begun {
+    fn begin(&self, id: ReservationId) -> Begun<'_> {
         match self.under_way().entry(id) {
-            Entry::Occupied(publish) => Begun::Already(publish.get().clone()),
+            Entry::Occupied(mut publish) => {
+                let (joined, outcome) = oneshot::channel();
+                publish.get_mut().push(joined);
+                Begun::Already(outcome)
+            }
             Entry::Vacant(publish) => {
-                let (done, outcome) = watch::channel(None);
-                publish.insert(outcome);
-                Begun::Mine(done)
+                publish.insert(Joined::new());
+                Begun::Mine(UnderWay { publishing: self, id, outcome: None })
             }
         }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashMap<ReservationId, Awaited>> {
+    fn under_way(&self) -> MutexGuard<'_, HashMap<ReservationId, Joined>> {
         // No code that can panic runs under this lock.
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }

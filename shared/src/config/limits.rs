@@ -75,7 +75,7 @@ pub const SETTLE_PART: usize = 128;
 /// A busy consumer begins no more than one transaction in so long, unless it is full: a transaction
 /// costs the ledger some hundred times what an order in it does, and nobody waits for it. After a pause
 /// the first one begins at once.
-pub const COMMIT_PACE: Duration = Duration::from_millis(5);
+pub const COMMIT_PACE: Duration = Duration::from_millis(10);
 
 /// Requests in one call of a script that settles or warms; no script may touch more than 500.
 pub const SETTLE_BATCH: usize = 256;

@@ -11,9 +11,13 @@ use crate::config::limits::LEDGER_TRUSTED;
 /// SQLSTATE of a write in a session that may only read.
 const READ_ONLY: &str = "25006";
 
-/// Sessions keep the settings that they met when they began. One that began while the ledger was
-/// read-only, for a failover or for want of disk, stays so when the ledger is not any more: the first
-/// that says so ends all that began before that.
+/// SQLSTATE of a prepared statement whose table has other columns by now, among others.
+const NOT_SUPPORTED: &str = "0A000";
+
+/// Sessions keep what they met when they began. One that began while the ledger was read-only, for a
+/// failover or for want of disk, stays so when the ledger is not any more; one that prepared its
+/// statements before a migration may refuse them for ever after it. The first that says so ends all
+/// that began before.
 #[derive(Clone, Default)]
 pub(super) struct Sessions {
     begun_after: Arc<RwLock<Option<Instant>>>,
@@ -36,7 +40,7 @@ impl Sessions {
     /// Hears of every error of the ledger.
     pub(super) fn hear(&self, error: &sqlx::Error) {
         let code = error.as_database_error().and_then(|error| error.code());
-        if code.as_deref() == Some(READ_ONLY) {
+        if code.is_some_and(|code| [READ_ONLY, NOT_SUPPORTED].contains(&code.as_ref())) {
             let mut begun_after = self.begun_after.write().unwrap_or_else(PoisonError::into_inner);
             *begun_after = Some(Instant::now());
         }

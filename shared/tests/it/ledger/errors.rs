@@ -100,6 +100,20 @@ async fn a_session_that_began_while_the_ledger_was_read_only_is_not_used_when_it
 }
 
 #[tokio::test]
+async fn statements_that_were_prepared_before_a_migration_are_prepared_again_after_it() {
+    let books = Books::selling(2, None).await;
+    let one_session = config::Ledger { connections: 1, ..books.config.clone() };
+    let ledger = Ledger::connect(&one_session).expect("a URL");
+    let one = [reservation("shoe", "ann", "1", 1)];
+    let decided = ledger.commit(&one).await.expect("decided");
+    books.ledger.meddle("ALTER TABLE orders ADD COLUMN note text").await.expect("migrated");
+    let error = ledger.commit(&one).await.expect_err("an old statement");
+    assert!(error.to_string().contains("cached plan"), "{error}");
+    assert!(!error.is_permanent(), "{error}");
+    assert_eq!(ledger.commit(&one).await.expect("prepared again"), decided);
+}
+
+#[tokio::test]
 async fn a_ledger_that_was_killed_is_used_again_after_its_return_with_all_it_decided() {
     let mut postgres = Private::<PostgresRecipe>::start().await;
     let url = postgres.backend().url().parse().expect("a URL");
