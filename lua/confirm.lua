@@ -32,7 +32,7 @@ local settled_ids, settled_keys, new_records, unseen_since = {}, {}, {}, {}
 for i = 1, #holds do
   local at = FIRST_REQUEST + (i - 1) * REQUEST_WIDTH
   local request_id, reservation_id, buyer, quantity, of_epoch, reserved_at_ms =
-    unpack(ARGV, at, at + REQUEST_WIDTH - 1)
+    ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
   local text = by_request[request_id] or holds[i]
 
   local reply, new_record

@@ -22,19 +22,28 @@ if sale[1] ~= epoch or sale[2] == 'open' then
   return 'moved ' .. (sale[1] or '0')
 end
 local now, is_limited = now_ms(), sale[4]
+local now_text, keep_until = whole(now), kept_until(sale[3], now, retention_ms)
 
 -- Point of no return: everything above only read, everything below only writes.
-local keep_until = kept_until(sale[3], now, retention_ms)
+local totals = {}
 for i = FIRST_HOLD, #KEYS do
   local at = FIRST_ORDER + (i - FIRST_HOLD) * ORDER_WIDTH
-  local hold = {
-    state = ARGV[at], verdict = ARGV[at + 1], epoch = epoch, reservation_id = ARGV[at + 2],
-    buyer = ARGV[at + 3], quantity = ARGV[at + 4], reserved_at_ms = whole(now), tries = '0',
-  }
-  redis.call('SET', KEYS[i], write_record(hold), 'PXAT', keep_until)
-  if is_limited and ARGV[at + 5] ~= '0' then
-    redis.call('HSET', buyers_key, hold.buyer, ARGV[at + 5])
+  local state, verdict, reservation_id, buyer, quantity, total =
+    ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+  local text = verdict == ''
+    and write_new(state, epoch, reservation_id, buyer, quantity, now_text)
+    or write_record({
+      state = state, verdict = verdict, epoch = epoch, reservation_id = reservation_id,
+      buyer = buyer, quantity = quantity, reserved_at_ms = now_text, tries = '0',
+    })
+  redis.call('SET', KEYS[i], text, 'PXAT', keep_until)
+  if is_limited and total ~= '0' then
+    local n = #totals
+    totals[n + 1], totals[n + 2] = buyer, total
   end
+end
+if #totals > 0 then
+  redis.call('HSET', buyers_key, unpack(totals))
 end
 if is_last ~= '1' then
   return 'building'

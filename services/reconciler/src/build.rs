@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use shared::config::limits::{HOLDS_SETTLED_WAIT, SETTLE_BATCH};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use shared::config::limits::{HOLDS_SETTLED_WAIT, SETTLE_BATCH, WARM_PAGE};
 use shared::crash;
 use shared::domain::{BucketCount, divide};
 use shared::ledger::{Item, Ledger, WarmOrder};
@@ -12,6 +13,9 @@ use shared::stock::{
 
 use crate::standstill::Standstill;
 use crate::warm::{Seen, WarmError, Warmed, open, still_ours};
+
+/// Buckets that are written side by side: Redis has the next call while it answers the last.
+const WRITES_AT_ONCE: usize = 4;
 
 /// Builds and opens an item. Buckets that are open under an epoch that the ledger has left behind
 /// still sell: they stop first, and what they hold is given a moment to be settled.
@@ -62,21 +66,15 @@ pub(crate) async fn write(
     }
     crash::point("warm.building");
     let mut orders = 0;
-    loop {
+    let mut page = ledger.next_orders(&mut reading, WARM_PAGE).await?;
+    while !page.is_empty() {
         lock.check()?;
-        let page = ledger.next_orders(&mut reading, SETTLE_BATCH).await?;
-        if page.is_empty() {
-            break;
-        }
         orders += page.len() as u64;
-        let mut by_bucket: HashMap<Bucket, Vec<OrderRecord>> = HashMap::new();
-        for warm_order in &page {
-            let bucket = Bucket::home(item, &warm_order.order.buyer, row.buckets);
-            by_bucket.entry(bucket).or_default().push(record(warm_order));
-        }
-        for (bucket, records) in by_bucket {
-            still_ours(item, stock.warm_page(&bucket, epoch, &records, false).await?)?;
-        }
+        // While Redis is told of one page, the ledger reads the next: buyers may be waiting.
+        let written = write_page(stock, &row, &page);
+        let (written, next) = tokio::join!(written, ledger.next_orders(&mut reading, WARM_PAGE));
+        written?;
+        page = next?;
     }
     for bucket in Bucket::all(item, row.buckets) {
         still_ours(item, stock.warm_page(&bucket, epoch, &[], true).await?)?;
@@ -84,6 +82,22 @@ pub(crate) async fn write(
     crash::point("warm.built");
     open(stock, &row).await?;
     Ok(Warmed::Built { epoch, available: row.available, orders })
+}
+
+async fn write_page(stock: &Stock, row: &Item, page: &[WarmOrder]) -> Result<(), WarmError> {
+    let item = &row.sale.item;
+    let mut by_bucket: HashMap<Bucket, Vec<OrderRecord>> = HashMap::new();
+    for warm_order in page {
+        let bucket = Bucket::home(item, &warm_order.order.buyer, row.buckets);
+        by_bucket.entry(bucket).or_default().push(record(warm_order));
+    }
+    let writing = by_bucket.into_iter().map(|(bucket, records)| async move {
+        for part in records.chunks(SETTLE_BATCH) {
+            still_ours(item, stock.warm_page(&bucket, row.epoch, part, false).await?)?;
+        }
+        Ok(())
+    });
+    stream::iter(writing).buffer_unordered(WRITES_AT_ONCE).try_collect().await
 }
 
 /// Holds of a lower epoch are unknown from now on: their stock goes with the bucket. Should they be

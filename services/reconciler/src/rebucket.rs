@@ -38,7 +38,7 @@ pub enum RebucketError {
     )]
     NotLive { item: ItemId, readiness: Readiness },
     #[error(
-        "{held} holds of {item} were not settled within {} s, so it sells on as before: let consumers catch up, replay or discard its dead letters (`lastunit dlq list --item {item}`), then run this again",
+        "unsettled holds of {item} after {} s: {held}, so it sells on as before: let consumers catch up, replay or discard its dead letters (`lastunit dlq list --item {item}`), then run this again",
         HOLDS_SETTLED_WAIT.as_secs()
     )]
     StillHeld { item: ItemId, held: u64 },

@@ -80,6 +80,9 @@ pub const COMMIT_PACE: Duration = Duration::from_millis(10);
 /// Requests in one call of a script that settles or warms; no script may touch more than 500.
 pub const SETTLE_BATCH: usize = 256;
 
+/// Orders that a warm-up reads from the ledger at a time, at about 0.5 kB each.
+pub const WARM_PAGE: usize = 4_096;
+
 /// Purchases that wait in one ingress, at about 1 kB each; more are told to come back.
 pub const PURCHASES_WAITING: usize = 50_000;
 

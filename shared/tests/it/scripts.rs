@@ -183,11 +183,15 @@ fn first_word(text: &str) -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// The code without `redis.call(…)`, whose strings are commands and fields.
+/// The code without `redis.call(…)` and `write_new(…)`, whose strings are commands, fields and states.
 fn without_calls(code: &str) -> String {
+    without_calls_of("write_new(", &without_calls_of("redis.call(", code))
+}
+
+fn without_calls_of(function: &str, code: &str) -> String {
     let mut left = String::new();
     let mut rest = code;
-    while let Some((before, after)) = rest.split_once("redis.call(") {
+    while let Some((before, after)) = rest.split_once(function) {
         left.push_str(before);
         let mut depth = 1;
         let end = after.find(|letter| {

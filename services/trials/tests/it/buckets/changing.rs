@@ -77,7 +77,7 @@ async fn an_item_whose_holds_are_not_settled_stays_as_it_is_and_sells_on() {
     for turn in 0..2 {
         let refused = reconciler::rebucket(&line.ledger, &line.stock, &shoes.item, count(5)).await;
         let refused = refused.expect_err("a letter holds stock").to_string();
-        assert!(refused.contains("1 holds of shoe were not settled"), "{refused}");
+        assert!(refused.contains("unsettled holds of shoe after 2 s: 1"), "{refused}");
         assert!(refused.contains("lastunit dlq list --item shoe"), "{refused}");
         let redis = line.snapshot(&shoes.item).await;
         assert!(redis.frozen.is_zero(), "nobody waits for the end of a lease");
