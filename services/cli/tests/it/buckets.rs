@@ -98,7 +98,11 @@ async fn an_item_with_a_parked_letter_is_not_divided_anew_before_the_letter_is_d
     let rebucket = ["item", "rebucket", "shoe", "4"];
     let refused = run(lastunit(&office.config).args(rebucket));
     assert_eq!(refused.status.code(), Some(1), "{}", stdout(&refused));
-    for said in ["1 hold", "lastunit dlq list --item shoe", "sells on as before"] {
+    for said in [
+        "unsettled holds of shoe after 2 s: 1",
+        "lastunit dlq list --item shoe",
+        "sells on as before",
+    ] {
         assert!(stderr(&refused).contains(said), "{}", stderr(&refused));
     }
     let shown = told_as_json(lastunit(&office.config).args(["item", "show", "shoe", "--json"]));
