@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use shared::domain::{BucketCount, BucketState, HoldStanding, Reason, ReservationId, Verdict};
+use shared::domain::{
+    BucketCount, BucketState, HoldStanding, Reason, Reservation, ReservationId, Verdict,
+};
 use shared::stock::{
     BucketPlan, ConfirmReply, Layout, OrderRecord, ReserveReply, ReserveRequest, Reserved,
     RestoreReply, Snapshot, WarmReply,
@@ -154,22 +156,22 @@ async fn limits_and_repeats_of_old_keys_survive_a_rebuild() {
     assert_eq!(shop.numbers().await, (3, 2, 2));
 }
 
-/// A bucket in which `request` was held by warm-up 1, built anew by warm-up 2.
-async fn rebuilt(request: &ReserveRequest) -> Shop {
+/// A bucket that warm-up 2 built anew, and what is left of it in Redis: this hold of warm-up 1.
+async fn rebuilt(request: &ReserveRequest) -> (Shop, Reservation) {
     let mut shop = Shop::closed().await;
     // Open buckets are never overwritten; this one lost its sale, as an old dump would leave it.
     shop.open(&plan(1, 9, None)).await;
-    shop.hold(request).await;
+    let left = shop.hold(request).await;
     shop.forget_sale();
     shop.open(&plan(2, 9, None)).await;
     shop.layout.epoch = 2;
-    shop
+    (shop, left)
 }
 
 #[tokio::test]
 async fn a_hold_of_an_earlier_warm_up_counts_as_unseen() {
     let request = purchase("ann", "1", 2);
-    let shop = rebuilt(&request).await;
+    let (shop, _) = rebuilt(&request).await;
     assert_eq!(shop.find(request.request_id).await.hold, None);
     let reservation = shop.hold(&again(&request)).await;
     assert_eq!(reservation.epoch, 2);
@@ -180,9 +182,8 @@ async fn a_hold_of_an_earlier_warm_up_counts_as_unseen() {
 #[tokio::test]
 async fn restoring_a_hold_of_an_earlier_warm_up_gives_nothing_back() {
     let request = purchase("ann", "1", 2);
-    let shop = rebuilt(&request).await;
-    let reservation = super::unseen(&request);
-    assert_eq!(shop.restore(&reservation, rejected()).await, RestoreReply::Unseen);
+    let (shop, left) = rebuilt(&request).await;
+    assert_eq!(shop.restore(&left, rejected()).await, RestoreReply::Unseen);
     assert_eq!(shop.numbers().await, (9, 0, 0), "its stock was not taken from this epoch");
     let standing = shop.standing(request.request_id).await;
     assert_eq!(standing, Some(HoldStanding::Restored(rejected())));
@@ -191,8 +192,8 @@ async fn restoring_a_hold_of_an_earlier_warm_up_gives_nothing_back() {
 #[tokio::test]
 async fn confirming_a_hold_of_an_earlier_warm_up_moves_no_stock() {
     let request = purchase("ann", "1", 2);
-    let shop = rebuilt(&request).await;
-    assert_eq!(shop.confirm(&super::unseen(&request)).await, ConfirmReply::Unseen);
+    let (shop, left) = rebuilt(&request).await;
+    assert_eq!(shop.confirm(&left).await, ConfirmReply::Unseen);
     assert_eq!(shop.numbers().await, (9, 2, 0));
     let other = ReservationId::mint();
     let late = ReserveRequest { reservation_id: other, ..request.clone() };

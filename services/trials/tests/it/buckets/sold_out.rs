@@ -21,11 +21,11 @@ fn names(buckets: std::ops::Range<u16>) -> Vec<String> {
     buckets.map(|bucket| who_lives_in(bucket, BUCKETS, 0)).collect()
 }
 
-/// Fresh buyers who ask one after the other, until one of them gets the unit; when that was.
-async fn somebody_gets_it(door: SocketAddr, round: usize) -> Instant {
+/// Fresh buyers of one home ask one after the other, until one of them gets the unit; when that was.
+async fn somebody_gets_it(door: SocketAddr, home: u16, round: usize) -> Instant {
     let waiting = Waiting::for_at_most(PATIENCE);
-    for number in 0.. {
-        let mut buyer = Buyer::new(door, format!("fresh-{round}-{number}"));
+    for number in 1.. {
+        let mut buyer = Buyer::new(door, who_lives_in(home, BUCKETS, 1_000 * round + number));
         let answer = buyer.buy("shoe", "key-1", 1).await;
         if answer.is_accepted() {
             return Instant::now();
@@ -126,7 +126,8 @@ async fn a_unit_that_comes_back_is_sold_soon_at_every_ingress() {
         let door = doors[round % 2];
         at_once(doors.map(|door| lose(door, 0..10))).await;
         let winning = doors.map(|door| tokio::spawn(win_again(door, winners.clone(), 3)));
-        let buying = tokio::spawn(somebody_gets_it(door, round));
+        // The unit comes back to another bucket than theirs.
+        let buying = tokio::spawn(somebody_gets_it(door, BUCKETS - 1, round));
         let not_yet = comes_back(&line, &post, held).await;
         let sold_at = buying.await.expect("no panic");
         let took = sold_at.saturating_duration_since(not_yet);
