@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use reconciler::{WarmError, Warmed, warm};
-use shared::domain::BucketState;
+use shared::config::limits::WARM_PAGE;
+use shared::domain::{BucketCount, BucketState};
 use trials::buyer::Buyer;
-use trials::line::{Line, Service, sale};
+use trials::line::{Line, Service, limited, sale};
 use trials::processes::{Manning, Process};
 use trials::stack::Scratch;
 use trials::throng::Throng;
@@ -38,6 +39,35 @@ async fn warming_up_a_live_item_in_mid_sale_changes_nothing() {
     assert_eq!((ends.confirmed, ends.rejected, books.confirmed_units), (UNITS, 0, UNITS));
     let after = line.snapshot(&shoes.item).await;
     assert_eq!((after.epoch, after.fence), (before.epoch, before.fence), "not even a lock");
+    line.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_buyer_of_an_item_is_known_after_a_warm_up_however_many_pages_their_orders_fill() {
+    const ORDERS: usize = 2 * WARM_PAGE + 1;
+    let shoes = limited("shoe", 2 * ORDERS as u64, 1);
+    let mut line = Line::new().await;
+    let buckets = BucketCount::new(3).expect("so many");
+    line.ledger.put_item(&shoes, Some(buckets)).await.expect("put");
+    let sold = format!(
+        "INSERT INTO orders (request_id, reservation_id, item_id, buyer_id, quantity, state, epoch,
+                             reserved_at)
+         SELECT gen_random_uuid(), gen_random_uuid(), 'shoe', 'buyer-' || lpad(number::text, 5, '0'),
+                1, 'confirmed', 0, now()
+         FROM generate_series(1, {ORDERS}) AS number;
+         UPDATE items SET available = available - {ORDERS};"
+    );
+    line.ledger.meddle(&sold).await.expect("sold");
+    line.warm(&shoes.item).await;
+    let address = line.ingress().await;
+    // The first and the last of each page.
+    for number in [1, WARM_PAGE, WARM_PAGE + 1, 2 * WARM_PAGE, ORDERS] {
+        let mut buyer = Buyer::new(address, format!("buyer-{number:05}"));
+        let answer = buyer.buy_patiently("shoe", "another-key", 1).await;
+        answer.assert_problem(409, "limit_reached", None);
+    }
+    let mut stranger = Buyer::new(address, format!("buyer-{:05}", ORDERS + 1));
+    assert_eq!(stranger.buy_patiently("shoe", "key-1", 1).await.status, 202);
     line.stop_all().await;
 }
 
