@@ -30,13 +30,11 @@ for i = FIRST_HOLD, #KEYS do
   local at = FIRST_ORDER + (i - FIRST_HOLD) * ORDER_WIDTH
   local state, verdict, reservation_id, buyer, quantity, total =
     ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
-  local text = verdict == ''
-    and write_new(state, epoch, reservation_id, buyer, quantity, now_text)
-    or write_record({
-      state = state, verdict = verdict, epoch = epoch, reservation_id = reservation_id,
-      buyer = buyer, quantity = quantity, reserved_at_ms = now_text, tries = '0',
-    })
-  redis.call('SET', KEYS[i], text, 'PXAT', keep_until)
+  local hold = {
+    state = state, verdict = verdict, epoch = epoch, reservation_id = reservation_id,
+    buyer = buyer, quantity = quantity, reserved_at_ms = now_text, tries = '0',
+  }
+  redis.call('SET', KEYS[i], write_record(hold), 'PXAT', keep_until)
   if is_limited and total ~= '0' then
     local n = #totals
     totals[n + 1], totals[n + 2] = buyer, total

@@ -22,7 +22,7 @@ pub(crate) fn bars(unit: &str, figures: &[&Figure]) -> anyhow::Result<String> {
         let mut chart = ChartBuilder::on(root)
             .margin(8)
             .margin_right(24)
-            .set_label_area_size(LabelAreaPosition::Left, room_for_names(figures))
+            .set_label_area_size(LabelAreaPosition::Left, room_for_names(figures)?)
             .set_label_area_size(LabelAreaPosition::Bottom, 40)
             .build_cartesian_2d(0.0..room_above(most), (0..count).into_segmented())?;
         chart
@@ -58,9 +58,9 @@ pub(crate) fn bars(unit: &str, figures: &[&Figure]) -> anyhow::Result<String> {
 
 /// The width of the longest name, as far as the bars leave room; a letter takes about half of the
 /// font's height.
-fn room_for_names(figures: &[&Figure]) -> u32 {
+fn room_for_names(figures: &[&Figure]) -> anyhow::Result<u32> {
     let longest = figures.iter().map(|figure| figure.name.chars().count()).max().unwrap_or(0);
-    (u32::try_from(longest).unwrap_or(u32::MAX).saturating_mul(FONT.1) / 2 + 12).min(WIDTH * 2 / 3)
+    Ok((u32::try_from(longest)? * FONT.1 / 2 + 12).min(WIDTH * 2 / 3))
 }
 
 /// A curve through medians, with a line from the least to the most at each point. What spans two
